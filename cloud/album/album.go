@@ -11,7 +11,7 @@
 //	log/<20 digits>                                  an entry
 //	<album>/<name>.<SHA-256>.<20 digits>-<random>    the bytes of a blob
 //
-// An entry is written only if its number is free, so several processes that
+// A process writes an entry only if its number is free, so all processes that
 // share a storage agree on one order of a tenant's changes. Conditions and
 // quotas are therefore exact. Listing and storing blobs read no stored blob.
 package album
@@ -32,24 +32,24 @@ import (
 	"cpar"
 )
 
-// A Store wraps each of these errors together with the error of package cpar
-// that its comment gives in parentheses.
+// A Store wraps these errors together with the error of package cpar that is
+// given in parentheses.
 var (
 	// ErrNotFound means that there is no such blob (cpar.ErrInput).
 	ErrNotFound = errors.New("not found")
 	// ErrExists means that a blob with other bytes has the name (cpar.ErrInput).
 	ErrExists = errors.New("another blob has this name")
-	// ErrChanged means that the stored blob is not the one that the caller wants
-	// to replace (cpar.ErrInput).
+	// ErrChanged means that the blob to replace has other bytes than the caller
+	// expects (cpar.ErrInput).
 	ErrChanged = errors.New("the stored blob is another one")
 	// ErrQuota means that the tenant's quota is used up (cpar.ErrInput).
 	ErrQuota = errors.New("the storage quota is used up")
 	// ErrDamaged means that stored bytes are missing or differ from the uploaded
 	// bytes (cpar.ErrCorrupt).
 	ErrDamaged = errors.New("the album is damaged at the cloud")
-	// ErrBusy means that other processes keep changing the log, or that a
-	// collection overtook a slow upload (cpar.ErrStorage). The caller may repeat
-	// the request.
+	// ErrBusy means that other processes keep changing the log, that a collection
+	// overtook a slow upload, or that memory is short (cpar.ErrStorage). The caller
+	// may repeat the request.
 	ErrBusy = errors.New("the album is being changed")
 	// ErrTaken means that the name passed to Objects.PutNew is used.
 	ErrTaken = errors.New("the object's name is taken")
@@ -59,11 +59,11 @@ var (
 const KeepDeleted = 30 * 24 * time.Hour
 
 const (
-	// blobBytes is the number of bytes that the quota adds per blob, as for
-	// segments of indexes.
+	// blobBytes is the number of bytes that the quota counts for each blob besides
+	// its own, as for segments of indexes.
 	blobBytes = 4096
 	// maxVersions bounds the number of a tenant's blobs, including deleted blobs,
-	// because their names are held in memory.
+	// because the state holds their names in memory.
 	maxVersions = 100_000
 )
 
@@ -71,16 +71,16 @@ const (
 // ErrTaken, cpar.ErrStorage, or, if bytes do not match their digest,
 // cpar.ErrCorrupt.
 type Objects interface {
-	// Put stores an object of size bytes under an unused name. A failed Put may
-	// leave an object, which the caller then never names in the log.
+	// Put stores an object of `size` bytes under an unused name. A failed Put may
+	// leave an object, which the log then never names.
 	Put(ctx context.Context, tenant, name string, size int64, sum cpar.Digest, r io.Reader) error
 	// PutNew stores a small object durably, or fails with ErrTaken.
 	PutNew(ctx context.Context, tenant, name string, b []byte) error
-	// Get opens length bytes of an object from an offset, or all bytes up to its
-	// end if length is negative.
+	// Get opens length bytes of an object from an offset, or all bytes from there
+	// if length is negative.
 	Get(ctx context.Context, tenant, name string, offset, length int64) (io.ReadCloser, error)
-	// List yields the complete objects in a folder such as "log/", ordered by
-	// name. Folder "" stands for all folders.
+	// List yields the complete objects in a folder such as "log/", or in all
+	// folders for "", ordered by name.
 	List(ctx context.Context, tenant, folder string) iter.Seq2[Object, error]
 	// Delete removes an object, if it exists.
 	Delete(ctx context.Context, tenant, name string) error
@@ -125,14 +125,14 @@ type Options struct {
 	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
 	// Quota is nil, there are no limits.
 	Quota func(tenant string) int64
-	// Indexes counts the bytes of the tenant's stored indexes, which share the
-	// quota. If Indexes is nil, there are none.
+	// Indexes counts the bytes of a tenant's stored indexes, which share the quota.
+	// If Indexes is nil, there are none.
 	Indexes func(ctx context.Context, tenant string) (int64, error)
-	// Memory reserves n bytes of memory while the log of a tenant's albums is
-	// read or written. If Memory is nil, there is no limit.
+	// Memory reserves n bytes of memory to read or write an entry. If Memory is nil,
+	// there is no limit.
 	Memory func(ctx context.Context, tenant string, n int64) (release func(), err error)
-	// States bounds the bytes of all tenants' states in memory, unless a single
-	// state is larger. The default is 64 MiB.
+	// States bounds the bytes of all tenants' states in memory, but admits a
+	// single larger state. The default is 64 MiB.
 	States int64
 }
 
@@ -147,7 +147,7 @@ type Store struct {
 	logs map[string]*tenantLog
 }
 
-// New returns a store of albums without reading any objects.
+// New returns a store of albums. It reads no objects.
 func New(objects Objects, o Options) *Store {
 	o.States = cmp.Or(o.States, 64<<20)
 	if o.Quota == nil {
@@ -156,8 +156,8 @@ func New(objects Objects, o Options) *Store {
 	return &Store{objects: objects, o: o, now: time.Now, writer: rand.Text(), logs: map[string]*tenantLog{}}
 }
 
-// Receive copies an object from r to w. It fails unless r yields size bytes with
-// digest sum.
+// Receive copies an object from r to w. It fails unless r yields `size` bytes with
+// digest `sum`.
 func Receive(w io.Writer, r io.Reader, size int64, sum cpar.Digest) error {
 	h := sha256.New()
 	// The MultiWriter hides a file's ReadFrom, which would copy in small pieces.

@@ -14,13 +14,13 @@ import (
 )
 
 // Replaceable lists the only blobs that may be replaced, because kopia (the
-// backup program whose format albums have) overwrites them.
+// backup program whose format albums use) overwrites them.
 var Replaceable = []string{"kopia.blobcfg", "kopia.maintenance", "kopia.repository"}
 
-// Put stores a blob of size bytes with digest sum. If old is nil, Put requires
+// Put stores a blob of `size` bytes with digest `sum`. If `old` is nil, Put requires
 // that no other blob has the name. Otherwise it replaces the blob with digest
-// old. Result created is false if the same blob is stored already. In this case
-// Put does not read body.
+// `old`. Result created is false if the same blob is stored already. Put then skips
+// body, unless another upload of the blob has ended meanwhile.
 func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old *cpar.Digest, body io.Reader) (created bool, err error) {
 	if err := r.Check(); err != nil {
 		return false, err
@@ -38,7 +38,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		return false, err
 	}
 	defer end()
-	// A client that leaves now must not leave a stored object that nothing counts.
+	// Count the stored object even if the client disconnects.
 	ctx = context.WithoutCancel(ctx)
 	object := v.object(r.Album, r.Name)
 	if err := s.objects.Put(ctx, r.Tenant, object, size, sum, body); err != nil {
@@ -73,9 +73,9 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 	return err == nil && !there, err
 }
 
-// begin checks whether a blob may be stored. If so, it draws the key of its
-// object and reserves its bytes until the caller calls end. Result there reports
-// that the same blob is stored already.
+// begin checks whether a blob may be stored. If so, it draws the object's key and
+// reserves its bytes until the caller calls end. Result `there` reports whether the
+// same blob is stored already.
 func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) (end func(), there bool, err error) {
 	l := s.log(r.Tenant)
 	l.turn.Lock()
@@ -93,8 +93,7 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 	return l.promise(v.Bytes + blobBytes), false, nil
 }
 
-// may checks the condition of Put on the blob with the same name. Result there
-// has the same meaning as in begin.
+// may checks the condition of Put. Result `there` has the same meaning as in begin.
 func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error) {
 	now := st.live(r.Album, r.Name)
 	switch {
@@ -108,12 +107,12 @@ func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error
 	return false, nil
 }
 
-// fresh is the time for which lookup trusts the state in memory. Reads may miss
-// a deletion by another process for that long. If a blob is unknown or may be
-// replaced, lookup always reads the log.
+// fresh is the time for which lookup trusts the state in memory, so that reads may
+// miss another process's deletion. For a blob that is unknown or replaceable,
+// lookup always reads the log.
 var fresh = 2 * time.Second
 
-// lookup returns a copy of the live version (the one not deleted) of a blob.
+// lookup returns a copy of a blob's live version (the one not deleted).
 func (s *Store) lookup(ctx context.Context, r Ref) (*version, error) {
 	l := s.log(r.Tenant)
 	var v version
@@ -156,8 +155,8 @@ func (s *Store) Stat(ctx context.Context, r Ref) (Blob, error) {
 	return v.blob(r.Name), nil
 }
 
-// Get opens a part of a blob. It calls span with the blob's description to learn
-// the offset and the length of the part.
+// Get opens a range of a blob. It calls function span with the blob's description to
+// learn the range.
 func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length int64, err error)) (Blob, io.ReadCloser, error) {
 	v, err := s.lookup(ctx, r)
 	if err != nil {
@@ -177,8 +176,8 @@ func (s *Store) Get(ctx context.Context, r Ref, span func(Blob) (offset, length 
 	return v.blob(r.Name), body, err
 }
 
-// List returns the first limit blobs whose names begin with prefix and sort
-// after the name after. Result more reports whether others follow.
+// List returns the first `limit` blobs whose names begin with prefix and sort
+// after name `after`. Result more reports whether there are others.
 func (s *Store) List(ctx context.Context, tenant, album, prefix, after string, limit int) (list []Blob, more bool, err error) {
 	err = s.read(ctx, tenant, func(st *state) error {
 		blobs := st.Albums[album]
@@ -224,7 +223,7 @@ func (s *Store) Usage(ctx context.Context, tenant string) (u Usage, err error) {
 	return u, err
 }
 
-// Known returns the usage of each tenant whose state is in memory and has albums.
+// Known returns the usage of each tenant with albums whose state is in memory.
 func (s *Store) Known() map[string]Usage {
 	s.mu.Lock()
 	logs := maps.Clone(s.logs)

@@ -11,7 +11,7 @@ import (
 	"cpar"
 )
 
-// A Fault describes a blob, deleted or not, whose bytes are damaged, missing or
+// A Fault describes a blob, possibly deleted, whose bytes are damaged, missing or
 // on a bad part of the disk.
 type Fault struct {
 	Ref
@@ -19,11 +19,12 @@ type Fault struct {
 }
 
 // Check reads all blobs of a tenant, including deleted blobs, and reports each
-// fault. With mark, it records faults in the log. Get then fails with ErrDamaged
-// until the blob is put again or a later Check finds it intact. Check calls
-// pace, if it is not nil, before each read with the maximum length of the read.
+// fault. With `mark`, it also records faults in the log. Get then fails with
+// ErrDamaged until the blob is put again or a later Check with `mark` finds it
+// intact. If `pace` is not nil, Check calls it before each read with the maximum
+// length of the read.
 func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
-	s.log(tenant).forget() // so that the log is read again, as it may be damaged too
+	s.log(tenant).forget() // so that the log, which may be damaged too, is read again
 	for after := (Ref{}); ; {
 		list, err := s.page(ctx, tenant, after)
 		if err != nil || len(list) == 0 {
@@ -38,8 +39,8 @@ func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(c
 	}
 }
 
-// pageSize bounds the number of names that a background task copies from a
-// state, because a copy of all names takes much memory.
+// pageSize bounds the names that a background task copies from a state at a time,
+// because all names take much memory.
 var pageSize = 1000
 
 type checked struct {
@@ -47,8 +48,8 @@ type checked struct {
 	version
 }
 
-// page returns the versions of about pageSize blobs after a blob, ordered by
-// album and blob.
+// page returns about pageSize versions of the blobs after blob `after`, ordered by
+// album and name.
 func (s *Store) page(ctx context.Context, tenant string, after Ref) (list []checked, err error) {
 	err = s.read(ctx, tenant, func(st *state) error {
 		st.all(func(album string, b *blob, v *version) {
@@ -70,7 +71,7 @@ func (s *Store) check(ctx context.Context, x checked, mark bool, pace func(conte
 	if fault == nil && !(mark && x.Bad) {
 		return nil
 	}
-	here := false // stays false if the version was removed meanwhile
+	here := false // whether the version still exists
 	err := s.commit(ctx, x.Tenant, func(st *state) (*event, error) {
 		object := x.object(x.Album, x.Name)
 		here = st.names(object)
@@ -103,8 +104,8 @@ func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context
 	return err
 }
 
-// Digest returns the SHA-256 digest of a file of size bytes. It calls pace, if
-// it is not nil, before each read with the maximum length of the read.
+// Digest returns the SHA-256 digest of a file of `size` bytes. If `pace` is not nil,
+// Digest calls it before each read with the maximum length of the read.
 func Digest(ctx context.Context, r io.Reader, size int64, pace func(context.Context, int) error) (sum cpar.Digest, err error) {
 	h, buf := sha256.New(), make([]byte, 256<<10)
 	for read := int64(0); err == nil; {

@@ -14,9 +14,9 @@ type Collection struct {
 	Bytes   int64
 }
 
-// Collect purges (removes for good) a tenant's blobs that were deleted before
-// time deleted. It also removes objects that were stored before time unnamed but
-// never committed. With dry it only counts. It joins the errors of removals.
+// Collect purges (permanently removes) a tenant's blobs that were deleted before
+// time `deleted`. It also removes objects that were stored before time `unnamed`
+// but never committed. With `dry`, it only counts.
 func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed time.Time, dry bool) (Collection, error) {
 	c := Collection{}
 	err := s.purge(ctx, tenant, deleted, dry, &c)
@@ -29,9 +29,9 @@ func (s *Store) Collect(ctx context.Context, tenant string, deleted, unnamed tim
 	return c, err
 }
 
-// purge removes blobs that were deleted before a time, pageSize at a time. It
-// removes them from the state first. If the removal of an object fails, a later
-// sweep repeats it, because no later entry names the object again.
+// purge removes blobs that were deleted before time `deleted`, pageSize per entry.
+// It removes them from the state first. If the removal of an object fails, purge
+// goes on, and a later sweep repeats the removal. purge joins the errors.
 func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry bool, c *Collection) (err error) {
 	for {
 		var old []string
@@ -66,10 +66,10 @@ func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry
 	}
 }
 
-// sweep removes objects of interrupted uploads. It first adds an entry that
-// refuses the commit of every upload that began no later than the newest of
-// these. If a wrong clock makes a running upload look old, the client must
-// therefore repeat the upload, but no committed blob is lost.
+// sweep removes objects of interrupted uploads. It first adds an entry, after which
+// no upload can be committed that began no later than the newest of these. If a
+// wrong clock makes a running upload look old, the client must therefore repeat
+// it, but no committed blob is lost.
 func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry bool, c *Collection) error {
 	var old, page []Object
 	for o, err := range s.objects.List(ctx, tenant, "") {
@@ -137,8 +137,8 @@ func (s *Store) unnamed(ctx context.Context, tenant string, list []Object) ([]Ob
 }
 
 // trim removes entries that are older than keptFor and more than keptEntries
-// before the newest entry with a state. Then it corrects the state's sum of the
-// others.
+// before the newest entry with a state. Then it corrects state.Log, the size of
+// the remaining entries.
 func (s *Store) trim(ctx context.Context, tenant string) error {
 	list, last, err := s.log(tenant).entries(ctx)
 	if err != nil {

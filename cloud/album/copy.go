@@ -15,15 +15,14 @@ import (
 // CopyOptions configures the copying of albums here and of indexes in package
 // store.
 type CopyOptions struct {
-	// DryRun counts and writes nothing. The destination may then be nil.
+	// DryRun only counts. The destination may then be nil.
 	DryRun bool
 	// Prune deletes data of the destination that the source lacks.
 	Prune bool
-	// Lacking copies only indexes, and the albums of tenants, of which the
-	// destination has no version at all.
+	// Lacking copies an index, or a tenant's albums, only if the destination has
+	// no version of them.
 	Lacking bool
-	// Verify reads existing data of the destination instead of trusting their
-	// size.
+	// Verify reads the destination's existing data instead of trusting their size.
 	Verify bool
 	// Progress, if not nil, is called after each index.
 	Progress func(done, total int)
@@ -40,7 +39,7 @@ type Copied struct {
 
 // Copy copies a tenant's albums, including deleted blobs, from one storage to
 // another. It copies the objects first and then the state that names them. A
-// server may use from meanwhile. Parameter to may be nil in a dry run.
+// server may use storage `from` meanwhile. Storage `to` may be nil in a dry run.
 func Copy(ctx context.Context, from, to Objects, tenant string, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: New(from, Options{}).log(tenant)}
 	if to != nil {
@@ -96,16 +95,16 @@ func (c *copying) copy(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	// Copy again what a collection at the destination may have removed before
-	// the state named it.
+	// Copy objects again that a collection at the destination removed before the
+	// state named them.
 	copied := c.Copied
 	err := c.objects(ctx)
 	c.Copied = copied
 	if err != nil || c.Lacking {
 		return err
 	}
-	// Remove older entries. Only running servers need them, and without Lacking
-	// no server uses the destination.
+	// Without Lacking, no running server uses the destination and needs its older
+	// entries.
 	list, last, err := c.to.entries(ctx)
 	for _, o := range list {
 		if err == nil && o.Name < entryName(last) {
@@ -115,8 +114,8 @@ func (c *copying) copy(ctx context.Context) error {
 	return err
 }
 
-// objects copies the objects that the source's state names and that the
-// destination lacks.
+// objects copies the objects that the source's state names and the destination
+// lacks. With Prune, it deletes the destination's other objects.
 func (c *copying) objects(ctx context.Context) (err error) {
 	have := map[string]int64{}
 	if c.to != nil {
@@ -153,9 +152,8 @@ func (c *copying) objects(ctx context.Context) (err error) {
 	return err
 }
 
-// A Source reads stored bytes for a copy until its context is done. If the disk
-// cannot read them, the error wraps cpar.ErrCorrupt, unlike an error of the
-// destination.
+// A Source reads stored bytes for a copy until its context is done. A read error
+// of the disk wraps cpar.ErrCorrupt, unlike an error of the destination.
 type Source struct {
 	Context context.Context
 	io.Reader
@@ -169,8 +167,7 @@ func (s Source) Read(p []byte) (int, error) {
 	return n, Unreadable(err)
 }
 
-// Unreadable adds cpar.ErrCorrupt to an error of a source that reports a bad
-// part of the disk.
+// Unreadable adds cpar.ErrCorrupt to an error that reports a bad part of the disk.
 func Unreadable(err error) error {
 	if errors.Is(err, syscall.EIO) {
 		return fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)

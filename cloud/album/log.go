@@ -21,21 +21,21 @@ import (
 
 const (
 	logFolder = "log/"
-	// snapshotEvery is the distance between entries that also contain the state.
+	// snapshotEvery is the distance between entries that contain a state.
 	snapshotEvery = 256
 	// keptEntries is the number of entries that trim keeps before the newest
 	// entry with a state.
 	keptEntries = 4 * snapshotEvery
-	// freeEntries is the number of entries that the quota does not count. With one
-	// more per blob, they have room for all entries and states that trim keeps.
+	// freeEntries is the number of entries that the quota does not count, besides
+	// one per blob. They have room for all entries and states that trim keeps.
 	freeEntries = 2 * keptEntries
 	// keptFor is the minimum age of the entries that trim removes.
 	keptFor = 48 * time.Hour
-	// trusted is the time after the last check for a next entry after which a
-	// process reads the log again from its newest state, because the next entry
-	// may have been written and removed meanwhile.
+	// trusted is the maximum age of the last check for a next entry. Afterwards, a
+	// process reloads the log from its newest state, because the next entry may have
+	// been written and removed meanwhile.
 	trusted = 30 * time.Minute
-	// maxEntry bounds the bytes of an entry, which may contain a state.
+	// maxEntry is the maximum size of an entry, which may contain a state.
 	maxEntry = 128 << 20
 	// races is the number of attempts to commit while other processes commit.
 	races = 50
@@ -47,8 +47,8 @@ type entry struct {
 	Version int    `json:"version"`
 	State   *state `json:"state,omitempty"`
 	Event   *event `json:"event"`
-	// Writer differs between processes. Otherwise two of them could write the
-	// same bytes at the same time, and both would take the entry for their own.
+	// Writer differs between processes. Otherwise two processes could write equal
+	// entries at once, and both would take the entry for their own.
 	Writer string `json:"writer,omitempty"`
 }
 
@@ -56,9 +56,9 @@ const entryVersion = 1
 
 func entryName(seq uint64) string { return fmt.Sprintf("%s%020d", logFolder, seq) }
 
-// encode returns a line with the entry and a line with its digest, because the
-// storage may damage the entry. It encodes blob by blob, because json.Marshal
-// copies a state several times.
+// encode returns a line with the entry and a line with its digest, which detects
+// damage. It encodes blob by blob, because json.Marshal copies a state several
+// times.
 func (e *entry) encode() ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(e.size())
@@ -80,11 +80,11 @@ func (e *entry) encode() ([]byte, error) {
 	return append(b.Bytes(), signature(b.Bytes())...), nil
 }
 
-// size returns an upper bound of the bytes of the encoded states, with room for
-// the other fields of most entries.
+// size returns an upper bound of the bytes of e's encoded states, with room for the
+// other fields of most entries.
 func (e *entry) size() int { return 1024 + e.State.size() + e.Event.Restore.size() }
 
-// signature ends the line of a text and adds a line with its SHA-256 digest.
+// signature returns the end of the text's line and a line with its SHA-256 digest.
 func signature(text []byte) string {
 	return fmt.Sprintf("\n%x\n", sha256.Sum256(text))
 }
@@ -130,14 +130,14 @@ type tenantLog struct {
 
 	turn sync.Mutex // held while reading or writing the log, locked before view
 
-	view    sync.RWMutex // guards the fields below
+	view    sync.RWMutex // guards state and checked
 	state   *state       // nil until loaded
 	checked time.Time    // time of the last check for a next entry
 
 	used     time.Time    // time of the last use, guarded by Store.mu
-	reserved atomic.Int64 // bytes that running uploads of this process will charge
+	reserved atomic.Int64 // bytes of the quota reserved for running uploads of this process
 	counted  atomic.Bool  // whether state.Indexes has been compared with the storage
-	memory   atomic.Int64 // upper bound of the bytes of the state in memory
+	memory   atomic.Int64 // estimated bytes of the state in memory
 	recounts recounting
 }
 
@@ -153,8 +153,8 @@ func (s *Store) log(tenant string) *tenantLog {
 	return l
 }
 
-// read calls f with the current state, which f must not keep or change. Function
-// f must not call the store, because read holds a lock.
+// read calls f with the current state, which f must not keep or change. Because
+// read holds a lock, f must not call the store.
 func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) error {
 	l := s.log(tenant)
 	l.turn.Lock()
@@ -165,9 +165,8 @@ func (s *Store) read(ctx context.Context, tenant string, f func(*state) error) e
 	return f(l.state)
 }
 
-// commit appends the event that prepare returns for the current state. If
-// another process was faster, commit reads its entry and calls prepare again. If
-// prepare returns no event, commit writes nothing.
+// commit appends the event that function prepare returns for the current state, if
+// any. If another process was faster, commit reads its entry and calls prepare again.
 func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) (*event, error)) error {
 	l := s.log(tenant)
 	l.turn.Lock()
@@ -196,7 +195,7 @@ func (s *Store) commit(ctx context.Context, tenant string, prepare func(*state) 
 		if err != nil {
 			return err
 		}
-		// Apply a copy, because the state and e would share memory otherwise.
+		// Apply a copy, so that the state shares no memory with e.
 		next.State = nil
 		var b []byte
 		if b, err = next.encode(); err == nil {
@@ -228,9 +227,9 @@ func (l *tenantLog) write(ctx context.Context, seq uint64, e *entry) error {
 	return nil
 }
 
-// age returns the time since the last check for a next entry. It takes the
-// longer time of two clocks, because the monotonic clock stops while the machine
-// is suspended, and the wall clock may be set back.
+// age returns the time since the last check for a next entry. It takes the longer
+// time by two clocks, because the monotonic clock stops while the machine is
+// suspended, and the wall clock may be set back.
 func (l *tenantLog) age() time.Duration {
 	now := l.now()
 	return max(now.Sub(l.checked), now.Round(0).Sub(l.checked))
@@ -247,8 +246,8 @@ func (l *tenantLog) apply(e *event) {
 	}
 }
 
-// refresh applies new entries of other processes to the state. The caller holds
-// turn.
+// refresh applies other processes' new entries to the state. The caller holds
+// l.turn.
 func (l *tenantLog) refresh(ctx context.Context) error {
 	if l.state == nil || l.age() > trusted {
 		return l.load(ctx)
@@ -272,8 +271,8 @@ func (l *tenantLog) refresh(ctx context.Context) error {
 	}
 }
 
-// entry reads an entry, with its state only if `whole` is set. The expected
-// size determines the memory to reserve.
+// entry reads an entry, with its state only if `whole` is set. It reserves memory
+// for the expected size.
 func (l *tenantLog) entry(ctx context.Context, seq uint64, size int, whole bool) (*entry, error) {
 	r, err := l.objects.Get(ctx, l.tenant, entryName(seq), 0, -1)
 	if err != nil {
@@ -286,7 +285,7 @@ func (l *tenantLog) entry(ctx context.Context, seq uint64, size int, whole bool)
 	}
 	defer release()
 	var b bytes.Buffer
-	b.Grow(size + bytes.MinRead) // otherwise ReadFrom doubles the buffer at the end
+	b.Grow(size + bytes.MinRead) // so that ReadFrom need not double the buffer
 	if _, err := b.ReadFrom(io.LimitReader(r, maxEntry)); err != nil {
 		return nil, fmt.Errorf("reading the log: %w: %w", cpar.ErrStorage, err)
 	}
@@ -298,7 +297,7 @@ func (l *tenantLog) entry(ctx context.Context, seq uint64, size int, whole bool)
 	return e, nil
 }
 
-// entries lists the objects of the log and returns the number of the last.
+// entries lists the objects of the log and returns the highest number.
 func (l *tenantLog) entries(ctx context.Context) (list []Object, last uint64, err error) {
 	for o, err := range l.objects.List(ctx, l.tenant, logFolder) {
 		if err != nil {
@@ -317,7 +316,7 @@ func entrySeq(name string) (uint64, bool) {
 	return n, err == nil && len(digits) == 20
 }
 
-// load replays the log from its newest state. The caller holds turn.
+// load replays the log from its newest state. The caller holds l.turn.
 func (l *tenantLog) load(ctx context.Context) (err error) {
 	l.drop()
 	defer func() {
@@ -341,7 +340,7 @@ func (l *tenantLog) load(ctx context.Context) (err error) {
 			sum += int64(sizes[n-first])
 		}
 	}
-	// A state takes at most half as much again in memory as in the log.
+	// A state takes at most 1.5 times as much memory as in the log.
 	if err := l.admit(ctx, sum+sum/2+1); err != nil {
 		return err
 	}

@@ -11,20 +11,20 @@ import (
 	"cpar/internal/parallel"
 )
 
-// The memory of states has two limits. Options.States bounds the states that
-// stay in memory, and Options.Memory the entries that are read or written.
+// Two limits apply. Options.States bounds the states that stay in memory, and
+// Options.Memory bounds the entries that are being read or written.
 
 const (
 	// eventBytes is the estimated memory that an event adds to a state.
 	eventBytes = 512
 	// reservedEntry is the minimum size of an entry for which memory is reserved.
 	reservedEntry = 64 << 10
-	// maxWait is the longest wait for memory for a state.
+	// maxWait is the longest time that a state waits for memory.
 	maxWait = 10 * time.Second
 )
 
-// Unload drops from memory the state of each tenant without a request since a
-// time.
+// Unload drops the states of tenants without a request after time `since` from
+// memory.
 func (s *Store) Unload(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,9 +36,8 @@ func (s *Store) Unload(since time.Time) {
 	}
 }
 
-// Visit is called before a background task reads a tenant's albums. When the
-// task ends, it calls leave, which drops the state unless it was in memory
-// before.
+// Visit must be called before a background task reads a tenant's albums. Function
+// leave, called at its end, drops the state unless it was in memory before.
 func (s *Store) Visit(tenant string) (leave func()) {
 	l := s.log(tenant)
 	if l.memory.Load() > 0 {
@@ -75,9 +74,9 @@ func (l *tenantLog) admit(ctx context.Context, n int64) error {
 	return nil
 }
 
-// makeRoom takes n bytes of Options.States for the state of l, or returns
-// false. It drops states that no request is using, beginning with the state
-// that was used longest ago. A single state is admitted whatever its size.
+// makeRoom takes n bytes of Options.States for the state of l, or returns false.
+// To make room, it drops the least recently used states that no request is using.
+// It admits a single state of any size.
 func (l *tenantLog) makeRoom(n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,22 +14,21 @@ import (
 )
 
 // One quota covers a tenant's blobs and indexes. The log orders the additions of
-// all processes, so that their sum is exact:
+// all processes, so their sum is exact:
 //
 //	blob ─▶ stored ─▶ an entry names it
 //	segment of an index ─▶ stored ─▶ an entry adds its bytes to state.Indexes
 //
-// The log itself counts as far as it is larger than usual, because a client may
-// repeat small changes.
+// The quota also counts the log beyond its usual size (freeEntries), because a
+// client may repeat small changes.
 //
 // No entry subtracts the bytes of removed segments. A recount of the storage
-// corrects the sum, at the latest before the quota refuses an upload.
+// corrects the sum before the quota refuses an upload.
 
-// Charge calls put to store at most n bytes of an index. Function put returns
-// the number of bytes that it added, even if it fails, and an entry of the log
-// then records them. If the error wraps ErrQuota, the caller removes what put
-// has stored. After any other error the stored bytes stay, because the entry may
-// have been written.
+// Charge calls put to store at most n bytes of an index. Function put returns the
+// number of bytes that it added, even if it fails, and Charge records them in the
+// log. If the error wraps ErrQuota, the caller removes the stored bytes. After any
+// other error they stay, because the entry may have been written.
 func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (added int64, err error)) error {
 	if s.o.Quota(tenant) == 0 {
 		_, err := put()
@@ -53,7 +52,7 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 	if added == 0 {
 		return failed
 	}
-	ctx = context.WithoutCancel(ctx) // a client that leaves now must not hide the bytes
+	ctx = context.WithoutCancel(ctx) // count the bytes even if the client disconnects
 	err := s.within(ctx, tenant, func(recounted bool) error {
 		if recounted {
 			added = 0 // the recount has found the bytes
@@ -71,7 +70,7 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 		})
 	})
 	if err != nil {
-		s.log(tenant).counted.Store(false) // the next upload finds the bytes
+		s.log(tenant).counted.Store(false) // the next upload recounts
 	}
 	return cmp.Or(failed, err)
 }
@@ -83,12 +82,12 @@ func (l *tenantLog) promise(n int64) (end func()) {
 	return sync.OnceFunc(func() { l.reserved.Add(-n) })
 }
 
-// errTight is an ErrQuota after which a recount of the stored indexes may find
-// enough room.
+// errTight wraps ErrQuota if a recount of the stored indexes may find enough room.
 var errTight = fmt.Errorf("%w", ErrQuota)
 
-// within calls f. If f returns errTight, within counts the stored indexes and
-// calls f again, because their recorded sum may be too large.
+// within calls f, after a recount of the stored indexes if none has succeeded. If f
+// returns errTight, within recounts and calls f again, because the recorded sum may
+// be too large.
 func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool) error) error {
 	if s.o.Quota(tenant) == 0 || s.o.Indexes == nil {
 		return f(false)
@@ -104,16 +103,16 @@ func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool
 	return f(true)
 }
 
-// A recounting limits the recounts of a tenant, because any token of the tenant
-// can cause one by a small request. Uploads that wait share the next recount.
+// A recounting limits the recounts of a tenant, because any of the tenant's tokens
+// can cause a recount by a small request. Waiting uploads share the next recount.
 type recounting struct {
-	turn chan struct{} // of capacity 1. An element in it guards the other fields
+	turn chan struct{} // has capacity 1 and is a lock for the other fields
 	from time.Time     // start of the last successful recount
 	rest time.Time     // earliest start of the next recount
 }
 
-// recount counts the stored indexes of a tenant and records the sum. The entry
-// is written only if no other process has added an entry meanwhile.
+// recount counts a tenant's stored indexes and records the sum. If another process
+// adds an entry meanwhile, recount counts again.
 func (s *Store) recount(ctx context.Context, tenant string) error {
 	l, asked := s.log(tenant), time.Now()
 	c := &l.recounts
@@ -155,9 +154,8 @@ func (s *Store) Recount() {
 	}
 }
 
-// fits fails if the quota has no room for a version besides the reserved bytes
-// of running uploads. Storing a damaged blob again always fits, because the new
-// object replaces the damaged one.
+// fits fails if the quota has no room for a version besides the bytes reserved for
+// running uploads. A damaged blob always fits, because its object is replaced.
 func (s *Store) fits(r Ref, st *state, v *version, reserved int64) error {
 	if now := st.live(r.Album, r.Name); now != nil && now.SHA256 == v.SHA256 {
 		return nil

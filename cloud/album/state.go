@@ -19,17 +19,17 @@ import (
 type state struct {
 	// Albums maps the id of an album to its blobs, ordered by name.
 	Albums map[string][]*blob `json:"albums"`
-	// Swept is a number of an entry. Uploads that began before it cannot be
-	// committed, because a collection may have removed their objects.
+	// Swept is the number of an entry. Uploads that began before this entry cannot
+	// be committed, because a collection may have removed their objects.
 	Swept uint64 `json:"swept"`
-	// Purged is the latest time of deletion of all purged blobs. Undelete cannot
-	// restore the albums of that time or of earlier times.
+	// Purged is the latest deletion time of all purged blobs. Undelete can only
+	// restore albums of later times.
 	Purged time.Time `json:"purged,omitzero"`
 	Last   time.Time `json:"last"` // time of the last event
-	// Indexes is the number of bytes of the tenant's indexes that the quota
-	// counts. It is nil before the first recount, and too large after a removal.
+	// Indexes is the number of bytes that the quota counts for the tenant's indexes.
+	// It is nil before the first recount, and too large after a removal.
 	Indexes *int64 `json:"indexes,omitempty"`
-	// Log is the number of bytes of the kept entries of the log, counted like blobs.
+	// Log is the size of the kept entries, each with blobBytes added.
 	Log int64 `json:"log,omitempty"`
 
 	seq      uint64 // number of the last entry
@@ -43,8 +43,7 @@ type blob struct {
 	Versions []*version `json:"versions"`
 }
 
-// A version describes one stored object. It is live now if its last span has no
-// end.
+// A version describes one stored object. It is live if its last span has no end.
 type version struct {
 	SHA256 cpar.Digest `json:"sha256"`
 	Bytes  int64       `json:"bytes"`
@@ -54,7 +53,7 @@ type version struct {
 	Bad    bool        `json:"bad,omitempty"` // whether Check found it damaged
 }
 
-// A span is a time in which a version was live. To is zero if it has not ended.
+// A span is a period in which a version was live. To is zero until it ends.
 type span struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to,omitzero"`
@@ -87,8 +86,8 @@ func newKey(seq uint64) string {
 	return fmt.Sprintf("%020d-%s", seq, strings.ToLower(rand.Text()[:12]))
 }
 
-// began returns the number of the entry after which the upload of an object
-// began, from the key in its name.
+// began returns the number of the entry after which an object's upload began, from
+// the key in the object's name.
 func began(object string) (uint64, bool) {
 	key := object[strings.LastIndexByte(object, '.')+1:]
 	number, _, _ := strings.Cut(key, "-")
@@ -104,7 +103,7 @@ func (v *version) live() bool { return v.Live[len(v.Live)-1].To.IsZero() }
 
 func (v *version) end(at time.Time) { v.Live[len(v.Live)-1].To = at }
 
-// deleted returns the end of the last span.
+// deleted returns the end of the last span, or zero if v is live.
 func (v *version) deleted() time.Time { return v.Live[len(v.Live)-1].To }
 
 func (b *blob) live() *version {
@@ -137,7 +136,6 @@ func (s *state) find(album, name string) *blob {
 	return nil
 }
 
-// live returns the live version of a blob or nil.
 func (s *state) live(album, name string) *version {
 	if b := s.find(album, name); b != nil {
 		return b.live()
@@ -145,7 +143,7 @@ func (s *state) live(album, name string) *version {
 	return nil
 }
 
-// names reports whether a version has an object of this name.
+// names reports whether the state has a version with this object.
 func (s *state) names(object string) bool {
 	m := objectForm.FindStringSubmatch(object)
 	if m == nil {
@@ -174,8 +172,8 @@ func (s *state) all(f func(album string, b *blob, v *version)) {
 	}
 }
 
-// count computes the sums of a decoded state. It reports false if the state is
-// malformed, for example because a version has no span.
+// count computes the sums of a decoded state. It returns false for a malformed
+// state, for example if a version has no span.
 func (s *state) count() bool {
 	for _, blobs := range s.Albums {
 		for _, b := range blobs {
@@ -205,7 +203,7 @@ func (s *state) withoutAlbums() *state {
 	return &brief
 }
 
-// encodeAlbums appends "albums" and its value, as json.Marshal does.
+// encodeAlbums appends field "albums" and its value, as json.Marshal does.
 func (s *state) encodeAlbums(w *bytes.Buffer) error {
 	var err error
 	one := json.NewEncoder(w)
@@ -234,8 +232,8 @@ func (s *state) add(v *version, sign int64) {
 	s.versions += int(sign)
 }
 
-// remove removes the versions for which f returns true, and albums that become
-// empty.
+// remove removes the versions for which f returns true, and blobs and albums that
+// become empty.
 func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 	for album, blobs := range s.Albums {
 		s.Albums[album] = slices.DeleteFunc(blobs, func(b *blob) bool {
@@ -254,8 +252,8 @@ func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 	}
 }
 
-// apply changes the state as an event says. The result depends only on the state
-// and the event, so that all processes that replay the log agree.
+// apply applies an event to the state. The result depends only on the two, so that
+// all processes that replay the log agree.
 func (s *state) apply(e *event) {
 	s.Last = e.At
 	switch {
@@ -312,7 +310,7 @@ func (s *state) apply(e *event) {
 
 // put adds a version and ends the live version, which stays recoverable. If the
 // live version is damaged and has the same digest, the new version replaces it,
-// also in earlier states of the album.
+// also for earlier times.
 func (s *state) put(e *event) {
 	b, v := s.insert(e.Album, e.Name), *e.Put
 	v.Put, v.Live = e.At, []span{{From: e.At}}
@@ -360,8 +358,8 @@ func (s *state) usage() Usage {
 	return u
 }
 
-// later returns the time of the next event, which is later than the last event
-// even if the clock runs behind. Otherwise Collect could purge a blob too early.
+// later returns the time of the next event. It is later than the last event even
+// if the clock is slow, because Collect could otherwise purge a blob too early.
 func (s *state) later(now time.Time) time.Time {
 	if now = now.UTC().Truncate(time.Microsecond); now.After(s.Last) {
 		return now

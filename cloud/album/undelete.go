@@ -12,19 +12,19 @@ import (
 type Undeletion struct {
 	Tenant string `json:"tenant,omitempty"`
 	Album  string `json:"album"`
-	// Restored is the number of blobs that are live again.
+	// Restored is the number of versions that are live again.
 	Restored      int   `json:"restored_blobs"`
 	RestoredBytes int64 `json:"restored_bytes"`
-	// Aside is the number of versions stored later, which are now deleted and
-	// stay recoverable.
+	// Aside is the number of live versions that were deleted because they were not
+	// live at that time. They stay recoverable.
 	Aside      int   `json:"set_aside_blobs"`
 	AsideBytes int64 `json:"set_aside_bytes"`
 	// Back is a time to which another Undelete reverts this one.
 	Back time.Time `json:"back"`
 }
 
-// Undelete restores the blobs that an album had at time to. It deletes nothing
-// for good. With dry it only counts.
+// Undelete restores the blobs that an album had at time `to`. It purges nothing.
+// With `dry`, it only counts.
 func (s *Store) Undelete(ctx context.Context, tenant, album string, to time.Time, dry bool) (Undeletion, error) {
 	var u Undeletion
 	err := s.commit(ctx, tenant, func(st *state) (*event, error) {

@@ -10,31 +10,32 @@ import (
 )
 
 // A Curve is a logistic curve that estimates the probability that a photo has
-// the words of a query. s is the similarity of the photo and the query, and π
-// is the share of the indexed photos that have the words:
+// the words of a query:
 //
 //	Probability = σ(c₀ + c₁·s + c₂·log π)
+//
+// Here s is the similarity of the photo and the query, and π the share of indexed
+// photos that have the words.
 type Curve [curveTerms]float64
 
 const curveTerms = 3
 
-// usual was fitted to the 4,500 training photos of Corel-5k with profile
-// "network". Fit takes it as the mean of a normal prior with standard
-// deviations `spread`.
+// The curve `usual` was fitted to the 4,500 training photos of Corel-5k with
+// profile "network". It is the mean of the normal prior of Fit, and `spread` holds
+// the standard deviations.
 var usual, spread = Curve{0.02, 11.28, 1.454}, Curve{1.5, 4, 0.4}
 
-// The curve is fitted to pairs of at most testedPhotos and testedWords.
+// Fit compares at most testedPhotos photos with at most testedWords words.
 const testedPhotos, testedWords = 2000, 500
 
-// Vectors holds what an index keeps to search by words.
+// Vectors is the part of an index for searches by words.
 type Vectors struct {
 	Sums  *Sums
 	Curve Curve
 }
 
-// Fit returns the sums of rows (n × dim) and a curve. To judge the similarity
-// of a photo to a keyword of its own, it leaves the photo out of the keyword's
-// sum.
+// Fit returns the sums of rows (n × dim) and a curve. It compares a photo with a
+// keyword of its own without the photo's row in the keyword's sum.
 func Fit(ctx context.Context, dim int, rows [][]int16, keywords [][]string) (*Vectors, error) {
 	v := &Vectors{Sums: NewSums(dim), Curve: usual}
 	tagged := 0
@@ -64,11 +65,11 @@ func Fit(ctx context.Context, dim int, rows [][]int16, keywords [][]string) (*Ve
 
 type observation struct {
 	terms [curveTerms]float64
-	right float64 // 1 or 0
+	right float64 // 1 if the photo has the word, otherwise 0
 }
 
-// observe returns the terms of a photo and a word. If the photo has the word,
-// the terms are those without this photo.
+// observe returns the terms for a photo and a word. If the photo has the word, it
+// leaves the photo out of the word's sum.
 func (s *Sums) observe(word string, row []int16, right bool, tagged int) (o observation, ok bool) {
 	of := s.words[word]
 	photos, own := of.photos, int64(0)
@@ -88,8 +89,8 @@ func (s *Sums) observe(word string, row []int16, right bool, tagged int) (o obse
 	return o, true
 }
 
-// fit maximises the likelihood of the observations times the normal prior
-// around `usual`, by Newton's method. The logarithm of this product is concave.
+// fit maximises the likelihood of the observations times the normal prior around
+// `usual`. Newton's method suits, because the logarithm of this product is concave.
 func (c *Curve) fit(ctx context.Context, seen []observation) error {
 	for range 25 {
 		if err := ctx.Err(); err != nil {
@@ -150,7 +151,7 @@ func (c *Curve) sigma(terms [curveTerms]float64) float64 {
 	return 1 / (1 + math.Exp(-z))
 }
 
-// Probability estimates the probability that a photo has the words of a query.
+// Probability evaluates the curve for a similarity s and a share π.
 func (c *Curve) Probability(similarity, share float64) float64 {
 	return c.sigma([curveTerms]float64{1, similarity, math.Log(max(share, 1e-9))})
 }

@@ -17,8 +17,8 @@ import (
 type Term struct {
 	Word   string
 	Weight float64
-	// split holds the words of an argument of several words, whose Word may be a
-	// keyword.
+	// If an argument has several words, Word is the whole argument, which may be a
+	// keyword, and split holds its words.
 	split Query
 }
 
@@ -27,19 +27,18 @@ type Query []Term
 
 const maxTerms, maxTermWeight = 32, 100
 
-// syntax is the hint of errors in queries.
 const syntax = `words are separated by spaces: dog "old town" beach^2 -party`
 
 // Parse parses the arguments of a query:
 //
-//	dog         photos like those with this keyword
-//	dog beach   the keyword "dog beach" if there is one, otherwise two words
+//	dog         photos that look like those with this keyword
+//	dog beach   the keyword "dog beach" if it exists, otherwise two words
 //	"old town"  a keyword of several words
 //	beach^2     a word with twice the weight
 //	-party      a word that is subtracted
 //
-// Resolve decides whether an argument of several words is one keyword, because
-// a shell removes its quotes. Errors wrap cpar.ErrInput.
+// Because a shell removes quotes, Resolve decides whether an argument of several
+// words is one keyword. Errors wrap cpar.ErrInput.
 func Parse(arguments ...string) (q Query, err error) {
 	for _, text := range arguments {
 		if !utf8.ValidString(text) {
@@ -66,8 +65,8 @@ func Parse(arguments ...string) (q Query, err error) {
 	return q, err
 }
 
-// Resolve replaces arguments of several words that are no known keyword by their
-// words. Errors wrap cpar.ErrInput.
+// Resolve splits arguments of several words that are not known keywords. Errors
+// wrap cpar.ErrInput.
 func (q Query) Resolve(known func(word string) bool) (resolved Query, err error) {
 	for _, t := range q {
 		if t.split != nil && !known(t.Word) {
@@ -89,8 +88,8 @@ func (q Query) Resolve(known func(word string) bool) (resolved Query, err error)
 func isWeight(r rune) bool { return r == '^' }
 func endsWord(r rune) bool { return unicode.IsSpace(r) || isWeight(r) }
 
-// cutTerm returns the first term of text, which ends where `ends` reports true
-// or a quotation mark closes, and the rest.
+// cutTerm cuts the first term off text. The term ends before a rune for which
+// `ends` returns true, or at a closing quotation mark.
 func cutTerm(text string, ends func(rune) bool) (t Term, rest string, err error) {
 	t.Weight = 1
 	if after, ok := strings.CutPrefix(text, "-"); ok {
@@ -151,8 +150,8 @@ func Combine(vectors [][]float64, weights []float64) ([]float32, error) {
 	return out, nil
 }
 
-// Nearest returns at most n known words: first those of several words that
-// contain `word`, then those with the smallest edit distance from it.
+// Nearest returns at most n known keywords that contain a word or have a small edit
+// distance from it, nearest first.
 func Nearest(word string, known []string, n int) []string {
 	word = strings.ToLower(word)
 	cost := map[string]int{}

@@ -1,16 +1,16 @@
-// Package wordvector turns words into vectors of the kind that photos have,
-// so that an index finds photos by words.
+// Package wordvector turns words into vectors like those of photos, so that an
+// index finds photos by words.
 //
 //	rows and keywords of photos ─▶ Fit ─▶ Vectors: sums of each word's rows, a curve
 //	text ─▶ Parse ─▶ Query: words with weights, negative to subtract
 //	unit vectors of the words, weights ─▶ Combine ─▶ vector of length 1
 //	similarity, share of the photos ─▶ Curve.Probability
 //
-// The vector of a word is the mean vector of the photos that have the word, as
-// in Rocchio, "Relevance feedback in information retrieval", 1971. Rows are the
+// A word's vector is the mean vector of the photos that have the word, as in
+// Rocchio, "Relevance feedback in information retrieval", 1971. Rows are the
 // rounded vectors that an index encrypts, and all have nearly the same length.
-// The similarity of a photo and a query is therefore their cosine, 1 − Dis/2 for
-// the squared distance Dis of vectors of length 1.
+// The similarity of a photo and a query is the cosine of their vectors. It is
+// 1 − Dis/2 for the squared distance Dis of vectors of length 1.
 package wordvector
 
 import (
@@ -24,8 +24,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// Sums holds the sum of the rows of each word's photos. Sums of integers are
-// exact, so a photo can be added and removed in any order.
+// Sums holds, for each word, the sum of its photos' rows. Sums of integers are
+// exact, so photos can be added and removed in any order.
 type Sums struct {
 	dim   int
 	words map[string]*sum
@@ -42,7 +42,7 @@ func NewSums(dim int) *Sums { return &Sums{dim: dim, words: map[string]*sum{}} }
 // count once.
 func (s *Sums) Add(row []int16, keywords []string) { s.add(row, keywords, 1) }
 
-// Remove subtracts what Add has added.
+// Remove reverts Add with the same arguments.
 func (s *Sums) Remove(row []int16, keywords []string) { s.add(row, keywords, -1) }
 
 func (s *Sums) add(row []int16, keywords []string, sign int) {
@@ -65,8 +65,7 @@ func (s *Sums) of(word string) *sum {
 	return s.words[word]
 }
 
-// Plus returns the sums of s and o. Words whose photos were all removed again
-// are left out.
+// Plus returns the sums of s and o, without words whose photos were all removed.
 func (s *Sums) Plus(o *Sums) *Sums {
 	out := NewSums(s.dim)
 	for _, from := range []*Sums{s, o} {
@@ -84,7 +83,7 @@ func (s *Sums) Plus(o *Sums) *Sums {
 	return out
 }
 
-// Dim returns the length of a row, 0 if s is nil.
+// Dim returns the length of a row, or 0 if s is nil.
 func (s *Sums) Dim() int {
 	if s == nil {
 		return 0
@@ -95,8 +94,8 @@ func (s *Sums) Dim() int {
 // Words returns the words in ascending order.
 func (s *Sums) Words() []string { return slices.Sorted(maps.Keys(s.words)) }
 
-// Vector returns the direction of a word's mean vector, with length 1. It
-// returns false for unknown words, and for words whose vectors cancel out.
+// Vector returns a word's mean vector, scaled to length 1. It returns false for an
+// unknown word, or if the photos' vectors cancel out.
 func (s *Sums) Vector(word string) ([]float64, bool) {
 	of, ok := s.words[word]
 	if !ok || of.photos < 1 {
@@ -123,13 +122,12 @@ func normalise(x []float64) bool {
 	return true
 }
 
-// maxDim bounds the length of a row in an encoding.
+// maxDim is the maximum length of a row that ReadSums accepts.
 const maxDim = 512
 
-// AppendBinary appends the length of a row, the number of words and, for each
-// word in ascending order, its length and bytes, its number of photos and its
-// sum. Numbers after the word have variable length. Of nil it appends only a
-// length of 0.
+// AppendBinary appends the length of a row, the number of words and, for each word
+// in ascending order, its length and bytes, its number of photos and its sum. The
+// last two are varints. If s is nil, AppendBinary appends only a row length of 0.
 func (s *Sums) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint16(b, uint16(s.Dim()))
 	if s == nil {

@@ -28,23 +28,23 @@ import (
 )
 
 type AddOptions struct {
-	// Into is the album's folder for the photos. If it is "", the name of the
-	// folder that contains the photos is used.
+	// Into is the album's folder for the photos. The default is the name of the
+	// folder that contains them.
 	Into string
-	// PlaceDigits is the number of decimals of a degree to which places are
-	// rounded. If it is negative, places are left out.
+	// PlaceDigits is the number of decimals to which the degrees of places are
+	// rounded. If it is negative, Add stores no places.
 	PlaceDigits int
 	Exclude     []string
-	// New allows a new album although the server has albums of other keys.
+	// New permits a new album even if the server has albums of other keys.
 	New bool
-	// Check reads all photos again, even photos of unchanged size and time, and
-	// sends again what the server has lost.
+	// Check reads all photos again, even if their size and time are unchanged, and
+	// resends data that the server has lost.
 	Check    bool
 	DryRun   bool
 	Progress progress.Func
-	// Listed is called with the listing of all folders.
+	// Listed receives the listing of all folders.
 	Listed func(*photo.Listing)
-	// Committed is called with the paths of photos that are now safe.
+	// Committed receives the paths of each committed batch.
 	Committed func(paths []string)
 }
 
@@ -54,14 +54,14 @@ type Added struct {
 	Unchanged int   `json:"unchanged"` // photos that the album already had
 	Mended    int   `json:"mended"`    // photos that the server had lost
 	Bytes     int64 `json:"bytes"`     // size of new and changed photos
-	// Thumbnails counts unchanged photos whose thumbnails were missing, and Digests
-	// those whose rows had no content digest.
+	// Thumbnails counts unchanged photos whose missing thumbnails Add has made.
+	// Digests counts those whose rows had no content digest.
 	Thumbnails int       `json:"thumbnails"`
 	Digests    int       `json:"digests"`
 	Sent       int64     `json:"sent_bytes"`
 	LeftOut    []LeftOut `json:"left_out"`
 	Empty      []string  `json:"empty"` // folders without photos
-	// Warnings are failures after photos were safe, such as to delete old blobs.
+	// Warnings are failures after a commit, for example to delete old blobs.
 	Warnings []error `json:"-"`
 }
 
@@ -72,17 +72,16 @@ type LeftOut struct {
 	Why  string `json:"error"`
 }
 
-// Add commits after each batch, so the next run repeats at most a batch after a
-// kill.
+// A batch ends when it has batchPhotos photos or batchBytes bytes. Add commits
+// each batch, so a killed run loses at most one.
 const batchPhotos, batchBytes = 1000, 256 << 20
 
-// An item is a photo to be added.
 type item struct {
 	folder, name string
 	files        []string
 	words        []string         // the photo's keywords in manifest.csv
-	same         bool             // the album has these files
-	bare         bool             // the album has no thumbnails of the photo
+	same         bool             // whether the album has these files unchanged
+	bare         bool             // whether the album lacks the photo's thumbnails
 	old, row     *catalogue.Photo // catalogue entries: the current one or nil, and the new one
 	images       *thumbs.Images
 	packs        []string
@@ -91,8 +90,8 @@ type item struct {
 	err          error
 }
 
-// Add adds photos to the album. Photos that the album has are not sent again, so
-// an interrupted run continues. If there is no album, Add creates it.
+// Add adds photos to the album, which it creates if necessary. It does not resend
+// photos that the album has, so a repeated call continues an interrupted one.
 func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Added, err error) {
 	items, empty, err := list(ctx, roots, o)
 	sum.Empty = empty
@@ -188,7 +187,8 @@ func continues(err error) string {
 	return "what was added is safe; the same command continues"
 }
 
-// changed returns the items that the album lacks or has with other files.
+// changed returns the unreadable items and those that the album lacks or has with
+// other files or keywords. With Check, it returns all items.
 func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) {
 	s := a.catalogue.State()
 	for _, i := range items {
@@ -222,7 +222,7 @@ func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) 
 	return todo
 }
 
-// leaveOut adds the items that could not be read to sum.
+// leaveOut lists the unreadable items in sum.
 func leaveOut(items []*item, sum *Added) {
 	for _, i := range items {
 		if i.err != nil {
@@ -231,7 +231,7 @@ func leaveOut(items []*item, sum *Added) {
 	}
 }
 
-// addSome stores the files of a batch and commits the rows.
+// addSome stores the files of a batch and commits its rows.
 func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*item, o AddOptions, tell func(int), sum *Added) error {
 	err := each(ctx, runtime.GOMAXPROCS(0), some, func(ctx context.Context, at int, i *item) (err error) {
 		if i.err == nil {
@@ -247,7 +247,7 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 		err = r.Flush(ctx)
 	}
 	if err == nil {
-		err = r.Adopt(ctx) // Adopt may move photos of an interrupted run into other packs
+		err = r.Adopt(ctx) // before Packs, because it may move contents into other packs
 	}
 	for _, i := range some {
 		if err == nil && i.err == nil {
@@ -291,7 +291,8 @@ func (a *Album) addSome(ctx context.Context, r *repository.Repository, some []*i
 	return nil
 }
 
-// each calls do for each element of a list, several at once, until one fails.
+// each calls function do for all elements of a list, at most atOnce at a time. After
+// a failure it starts no more calls.
 func each[T any](ctx context.Context, atOnce int, all []T, do func(ctx context.Context, at int, one T) error) error {
 	work, inner := errgroup.WithContext(ctx)
 	work.SetLimit(atOnce)
@@ -307,8 +308,7 @@ func each[T any](ctx context.Context, atOnce int, all []T, do func(ctx context.C
 }
 
 // rows returns the change that adds a batch to state s, and counts its items in
-// n. It fails if a pack (blob of file contents) that they need is no longer
-// pinned in the state.
+// n. It fails if a pack (blob of file contents) of an item is no longer pinned.
 func (a *Album) rows(s *catalogue.State, r *repository.Repository, some []*item, n *Added) (*catalogue.Change, error) {
 	added, _ := r.Changes()
 	c := &catalogue.Change{}
@@ -345,8 +345,8 @@ func (a *Album) rows(s *catalogue.State, r *repository.Repository, some []*item,
 	return c, nil
 }
 
-// carried returns the keywords of a changed photo, including suggestions that
-// only the old row has.
+// carried returns the keywords of row `now`, and then the accepted and suggested
+// keywords that only row `old` has.
 func carried(old, now *catalogue.Photo) []catalogue.Keyword {
 	words := slices.Clone(now.Keywords)
 	for _, k := range old.Keywords {
@@ -357,7 +357,7 @@ func carried(old, now *catalogue.Photo) []catalogue.Keyword {
 	return words
 }
 
-// errUnreadable marks a photo that Add leaves out.
+// errUnreadable marks the error of a photo that Add leaves out.
 var errUnreadable = fmt.Errorf("reading the photo: %w", cpar.ErrInput)
 
 // store stores an item's files and creates its row.
@@ -386,7 +386,7 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 		round := func(x float64) int32 { return int32(math.Round(math.Round(x*unit) / unit * 1e5)) }
 		i.row.Place = &catalogue.Place{Lat: round(facts.Place[0]), Lon: round(facts.Place[1])}
 	}
-	k, _, err := metadata.ReadFile(i.files[0]) // ignores damaged blocks of metadata
+	k, _, err := metadata.ReadFile(i.files[0]) // damaged blocks are ignored
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
@@ -408,8 +408,8 @@ func (i *item) store(ctx context.Context, r *repository.Repository, o AddOptions
 	return nil
 }
 
-// storeFile stores a file. It fails if the file changes meanwhile. If whole is set,
-// it returns the stored bytes, too, or nil if they are too many to be decoded.
+// storeFile stores a file. It fails if the file changes meanwhile. If `whole` is
+// set, it also returns the stored bytes, or nil if the file is too large to decode.
 func storeFile(ctx context.Context, r *repository.Repository, name string, whole bool) (f catalogue.File, b []byte, mended bool, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -446,8 +446,8 @@ func storeFile(ctx context.Context, r *repository.Repository, name string, whole
 	return catalogue.File{Name: filepath.Base(name), Size: size, Modified: before.ModTime().UnixNano(), Object: object}, b, mended, nil
 }
 
-// A reading keeps the error of reading a file, to distinguish it from an error of
-// the server.
+// A reading records an error of reading a file, to distinguish it from an error
+// of the server.
 type reading struct {
 	io.ReadSeeker
 	err error

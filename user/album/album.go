@@ -6,8 +6,8 @@
 //	query ─▶ catalogue on the device ─▶ rows ─▶ repository ─▶ files
 //
 // The device fetches the whole catalogue and searches it locally, so the server
-// sees nothing of a search. A generation is a version of the catalogue. Add
-// commits the generation with a photo's row after it has sent the photo's bytes.
+// sees nothing of a search. Each version of the catalogue is a generation. Add
+// sends a photo's bytes before it commits the generation with the photo's row.
 package album
 
 import (
@@ -38,14 +38,14 @@ type Options struct {
 	Store  blobs.Store
 	Key    *user.Key
 	Device *device.Device
-	// Others, if not nil, returns the number of this owner's albums of other
-	// keys at the server.
+	// Others, if not nil, returns the number of albums that the owner has at the
+	// server under other keys.
 	Others func(ctx context.Context) (int, error)
-	// Now returns the time. The default is time.Now.
+	// Now defaults to time.Now.
 	Now func() time.Time
 }
 
-// An Album is a device's view of the album of a key.
+// An Album is this device's copy of the album of a key.
 type Album struct {
 	seed.Redacted
 	o         Options
@@ -55,7 +55,7 @@ type Album struct {
 	thumbs    *thumbs.Reader
 }
 
-// ID returns the id of a key's album, which the server sees.
+// ID returns the id under which the server knows a key's album.
 func ID(key *user.Key) (id cpar.IndexID) {
 	d := seed.Secret(key.Album()).Derive("id")
 	copy(id[:], d[:])
@@ -89,8 +89,8 @@ func Open(ctx context.Context, o Options) (*Album, error) {
 // Known reports whether this device has a copy of the catalogue.
 func (a *Album) Known() bool { return a.catalogue.State().Number > 0 }
 
-// Sync fetches the newest generation. It returns an error if the server has no
-// album of this key.
+// Sync fetches the newest generation. It fails if the server has no album of this
+// key.
 func (a *Album) Sync(ctx context.Context) error {
 	there, err := a.sync(ctx)
 	if err == nil && !there {
@@ -99,8 +99,7 @@ func (a *Album) Sync(ctx context.Context) error {
 	return err
 }
 
-// sync fetches the newest generation. It returns false if the server has no album
-// of this key.
+// sync is like Sync, but returns false if the server has no album of this key.
 func (a *Album) sync(ctx context.Context) (bool, error) {
 	there, err := a.catalogue.Sync(ctx)
 	return there, a.compared(ctx, err)
@@ -109,8 +108,8 @@ func (a *Album) sync(ctx context.Context) (bool, error) {
 // lock keeps other processes of this device from writing to the album.
 func (a *Album) lock() (release func(), err error) { return a.lockFile("lock", "writing to it") }
 
-// lockFile locks a file below the album's folder. If another process has locked
-// it, the error states what that process is doing.
+// lockFile locks a file in the album's folder. If another process has locked the
+// file, the error names the activity `doing`.
 func (a *Album) lockFile(name, doing string) (release func(), err error) {
 	if err := os.MkdirAll(a.folder, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the album: %w: %w", cpar.ErrStorage, err)
@@ -135,16 +134,16 @@ func (a *Album) repositoryOf(ctx context.Context, pins map[string]blobs.Pin, str
 		Secret: a.secret, Pins: pins, Newest: a.newestPins, Now: a.o.Now})
 }
 
-// newestPins returns the pins of the newest generation. It does not change the
-// state that the caller works on.
+// newestPins fetches the pins of the newest generation and leaves the current
+// state unchanged.
 func (a *Album) newestPins(ctx context.Context) (map[string]blobs.Pin, error) {
 	s, err := a.catalogue.Newest(ctx)
 	return s.Pins, a.compared(ctx, err)
 }
 
-// commit commits the change that create returns. If r is not nil, the change
-// includes the blobs that r has added and removed, and those that an interrupted
-// run has left to kopia's indexes.
+// commit commits the change that function create returns. If r is not nil, commit also
+// pins the blobs that r has added, unpins those that r has removed, and adopts
+// the packs that an interrupted run has entered in kopia's indexes.
 func (a *Album) commit(ctx context.Context, r *repository.Repository, create func(*catalogue.State) (*catalogue.Change, error)) error {
 	if r != nil {
 		if err := r.Adopt(ctx); err != nil {
@@ -181,7 +180,7 @@ func (a *Album) commit(ctx context.Context, r *repository.Repository, create fun
 	return a.compared(ctx, err)
 }
 
-// edit commits a change of rows only, and returns the number of changed rows.
+// edit commits a change that only affects rows, and returns their number.
 func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalogue.Change) (n int, err error) {
 	release, err := a.lock()
 	if err != nil {
@@ -202,7 +201,7 @@ func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalog
 	return n, err
 }
 
-// Find returns the photos that a query finds, either in the trash or outside it.
+// Find returns the photos in the trash, or those outside it, that match a query.
 func (a *Album) Find(q query.Query, trash bool) []*catalogue.Photo {
 	return find(a.catalogue.State(), q, trash)
 }
@@ -211,7 +210,7 @@ func find(s *catalogue.State, q query.Query, trash bool) []*catalogue.Photo {
 	return query.NewIndex(s.Photos(), func(p *catalogue.Photo) bool { return (p.Trashed != 0) == trash }).Find(q)
 }
 
-// Remove moves the photos that a query finds to the trash.
+// Remove moves the photos that match a query to the trash.
 func (a *Album) Remove(ctx context.Context, q query.Query) (int, error) {
 	return a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c := &catalogue.Change{}
@@ -222,14 +221,15 @@ func (a *Album) Remove(ctx context.Context, q query.Query) (int, error) {
 	})
 }
 
-// trash extends change c by moving photo p to the trash.
+// trash makes change c move photo p to the trash.
 func (a *Album) trash(c *catalogue.Change, p *catalogue.Photo) {
 	moved := *p
 	moved.Trashed = a.o.Now().UnixNano()
 	c.Put, c.Remove = append(c.Put, &moved), append(c.Remove, p.Key())
 }
 
-// Suggest adds suggestions, given by path, to photos that still have no keywords.
+// Suggest adds the suggestions in `words`, a map by path, to photos without
+// keywords.
 func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keyword) error {
 	_, err := a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c := &catalogue.Change{}
@@ -245,8 +245,8 @@ func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keywor
 	return err
 }
 
-// Restore takes photos out of the trash, the newest version of each path. A photo
-// that now has the path goes to the trash.
+// Restore takes the newest version of each path out of the trash. The photo that
+// has the path until then moves to the trash.
 func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
 	_, err = a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c, newest := &catalogue.Change{}, map[string]*catalogue.Photo{}
@@ -269,8 +269,8 @@ func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
 	return n, err
 }
 
-// Empty removes for good the photos that a query finds in the trash. Maintain
-// frees their bytes after a day at the earliest.
+// Empty permanently removes the photos in the trash that match a query. Maintain
+// frees their bytes, but not before a day has passed.
 func (a *Album) Empty(ctx context.Context, q query.Query) (int, error) {
 	return a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c := &catalogue.Change{}
@@ -287,12 +287,12 @@ type Usage struct {
 	Bytes     int64 `json:"bytes"`
 	Trash     int   `json:"trash"`
 	TrashSize int64 `json:"trash_bytes"`
-	Stored    int64 `json:"stored_bytes"` // size of the repository's blobs
+	Stored    int64 `json:"stored_bytes"` // size of all pinned blobs
 	Blobs     int   `json:"blobs"`
 	Catalogue int64 `json:"catalogue_bytes"`
 }
 
-// Usage returns the usage according to the device's copy.
+// Usage counts the photos in the device's copy.
 func (a *Album) Usage() (u Usage) {
 	s := a.catalogue.State()
 	for _, p := range s.Photos() {

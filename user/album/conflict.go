@@ -15,22 +15,22 @@ import (
 	"cpar/user/device"
 )
 
-// A Conflict reports that the server shows a state that does not descend from the
-// newest state that this device has seen. The server has rolled the album back or
-// forked it.
+// A Conflict reports that the server's state does not descend from the newest
+// state that this device has seen. The server has rolled back or forked the album.
 type Conflict struct {
 	error
 	Difference
 	unknown error // why Difference is empty
 }
 
-// refused marks the error for such a state.
+// refused marks an error that compared turns into a Conflict.
 type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
 // A Difference lists, by path, the photos of this device's copy of the catalogue
-// that another state does not have, or has with other files or keywords.
+// that another state lacks (Vanished) or has in another form (Changed): with other
+// files or keywords, or moved to or from the trash.
 type Difference struct {
 	Vanished []string `json:"vanished"`
 	Changed  []string `json:"changed"`
@@ -49,8 +49,8 @@ func generation(key *user.Key, number uint64, digest [sha256.Size]byte) device.I
 	return device.IndexGeneration{Origin: ID(key), ID: ID(key), Generation: number, Digest: digest}
 }
 
-// compared turns the error for a refused state into a Conflict with the difference
-// between this device's copy of the catalogue and the state that the server shows.
+// compared turns a refused error into a Conflict, which contains the difference
+// between this device's copy of the catalogue and the server's state.
 func (a *Album) compared(ctx context.Context, err error) error {
 	if !errors.As(err, &refused{}) || errors.As(err, new(*Conflict)) {
 		return err
@@ -73,8 +73,8 @@ func (a *Album) compared(ctx context.Context, err error) error {
 	return c
 }
 
-// shown fetches the state that the server shows into a folder, without
-// comparing it with states that this device has seen.
+// shown fetches the server's state into a folder, without comparing it with
+// states that this device has seen.
 func (a *Album) shown(ctx context.Context, folder string) (c *catalogue.Catalogue, newest device.IndexGeneration, err error) {
 	o := a.catalogue.Options
 	o.Folder = folder
@@ -107,10 +107,10 @@ func difference(old, now *catalogue.State) Difference {
 	return d
 }
 
-// Trust makes the device accept the state that the server shows, for example
-// after the operator has restored a backup. It returns the album in this state
-// and how the state differs from this device's copy of the catalogue, whose
-// folder it renames to `kept`. Without a Conflict, Trust changes nothing.
+// Trust makes the device accept the server's state, for example after the
+// operator has restored a backup. It returns the album in this state and the
+// difference from this device's copy of the catalogue, whose folder it renames to
+// `kept`. Without a Conflict, Trust changes nothing.
 func (a *Album) Trust(ctx context.Context) (now *Album, d Difference, kept string, err error) {
 	release, err := a.lock()
 	if err != nil {

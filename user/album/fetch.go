@@ -26,7 +26,7 @@ type Got struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
 	Bytes  int64 `json:"bytes"`
-	// Field There counts the files that the folder already had.
+	// Field There counts files that the folder already had.
 	There int `json:"there"`
 }
 
@@ -40,9 +40,9 @@ type getting struct {
 	path string
 }
 
-// Get writes photos with their sidecars below a folder, by their paths in the
-// album. It keeps files that exist with the same size and time. If a different
-// file has the name, Get fails before it writes anything.
+// Get writes photos and their sidecars into a folder, under their paths in the
+// album. It keeps existing files of the same size and time. If a path has a
+// different file, Get fails before it writes anything.
 func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, tell progress.Func) (sum Got, err error) {
 	todo, there, err := missing(photos, to)
 	if err != nil {
@@ -76,9 +76,9 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 	return sum, nil
 }
 
-// missing returns the files of photos that a folder lacks, in order, and the
-// number of those that it has. Of a sidecar that photos share in several
-// versions, it takes the newest.
+// missing returns the photos' files that a folder lacks, in order, and the number
+// of files that it has. If photos share a sidecar in several versions, missing
+// takes the newest.
 func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, err error) {
 	var all []getting
 	listed := map[string]int{}
@@ -115,9 +115,9 @@ func another(file string) error {
 	return hint.Add(fmt.Errorf("%w: there is another file %s", cpar.ErrInput, sanitize.Text(file)), "name another folder with --to")
 }
 
-// write writes a new file of the album atomically, with its modification time.
-// It fails if the name is used, because a file system that ignores case may give
-// two files one name.
+// write writes a file of the album atomically, with its modification time. It
+// fails if the name is used, because two names can be equal on a file system that
+// ignores case.
 func write(ctx context.Context, r *repository.Repository, f catalogue.File, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
@@ -140,7 +140,6 @@ func write(ctx context.Context, r *repository.Repository, f catalogue.File, to s
 	return another(to)
 }
 
-// copyFile copies a file of the album and returns the number of bytes copied.
 func copyFile(ctx context.Context, r *repository.Repository, to io.Writer, f catalogue.File) (int64, error) {
 	from, err := r.Open(ctx, f.Object)
 	if err != nil {
@@ -157,11 +156,12 @@ func copyFile(ctx context.Context, r *repository.Repository, to io.Writer, f cat
 	return n, r.Failed("reading from the album", err)
 }
 
-// fetched is the folder of Fetch below the album's folder. A lock protects it.
+// fetched is the folder, within the album's folder, into which Fetch writes. The
+// file fetched.lock is locked while it is in use.
 const fetched = "fetched"
 
-// Fetch writes photos into a private folder of this device, and remove removes
-// it. If the process is killed before, Open removes it.
+// Fetch writes photos into a private folder of this device. Function remove
+// deletes the folder. If the process is killed first, Open deletes it.
 func (a *Album) Fetch(ctx context.Context, photos []*catalogue.Photo) (folder string, remove func(), err error) {
 	release, err := a.lockFile(fetched+".lock", "fetching photos from it")
 	if err != nil {
@@ -185,14 +185,14 @@ func (a *Album) Fetch(ctx context.Context, photos []*catalogue.Photo) (folder st
 	return folder, remove, nil
 }
 
-// tidy removes photos that a killed process has left behind.
+// tidy removes the folder that a killed Fetch has left behind.
 func (a *Album) tidy() error {
 	folder := filepath.Join(a.folder, fetched)
 	if _, err := os.Stat(folder); err != nil {
 		return nil
 	}
 	release, err := a.lockFile(fetched+".lock", "")
-	if err != nil { // they are in use
+	if err != nil { // another process uses the folder
 		return nil
 	}
 	defer release()
@@ -202,11 +202,11 @@ func (a *Album) tidy() error {
 	return nil
 }
 
-// day is the time for which kopia keeps blobs that it may no longer need.
+// day is the time for which Tidy keeps unneeded blobs, as kopia does.
 const day = 24 * time.Hour
 
 // Maintain compacts the repository and the catalogue in a new generation, and
-// frees the bytes of photos that were removed for good at least a day ago.
+// frees the bytes of photos that were permanently removed a day ago or earlier.
 func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 	return a.withTrees(ctx, func(r *repository.Repository) error {
 		if err := r.Maintain(ctx, takeOver); err != nil {
@@ -234,8 +234,8 @@ func (a *Album) MayMaintain(ctx context.Context, takeOver bool) error {
 	})
 }
 
-// reading opens the repository of the newest generation for work that sends
-// nothing.
+// reading opens the repository of the newest generation and calls function work,
+// which must not write.
 func (a *Album) reading(ctx context.Context, work func(*repository.Repository) error) error {
 	if err := a.Sync(ctx); err != nil {
 		return err
@@ -248,8 +248,8 @@ func (a *Album) reading(ctx context.Context, work func(*repository.Repository) e
 	return work(r)
 }
 
-// withTrees opens the repository of the newest generation, writes its trees as
-// snapshots, and calls work.
+// withTrees opens the repository of the newest generation, records the album and
+// the trash as kopia snapshots, and calls function work.
 func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository) error) error {
 	release, err := a.lock()
 	if err != nil {
@@ -291,9 +291,9 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 	return work(r)
 }
 
-// Export writes the repository into a folder that a stock kopia reads. It returns
-// the number of bytes written. A dry run writes nothing. It counts the bytes, but
-// not the trees that an export adds.
+// Export writes the repository into a folder that a stock kopia can read, and
+// returns the number of bytes written. A dry run only counts, and leaves out the
+// snapshots that an export adds.
 func (a *Album) Export(ctx context.Context, to string, dryRun bool, tell progress.Func) (copied int64, err error) {
 	with := a.withTrees
 	if dryRun {

@@ -5,21 +5,22 @@ import (
 	"cpar/user/album/catalogue"
 )
 
-// Records maps the records of an index to photos of an album, by their content.
+// Records maps the records of an index to an album's photos with the same content.
 type Records struct {
 	photos map[uint32][]*catalogue.Photo
-	// No search finds photos of these numbers: those that an older program added
-	// without a content digest, and those that the index does not have.
+	// Lacking counts photos that an older program added without a content digest.
+	// Unindexed counts photos that the index lacks. No search finds either.
 	Lacking, Unindexed int
 }
 
-// A Match is a photo of an album that a search of an index has found.
+// A Match is an album's photo that a search of an index has found.
 type Match struct {
 	*catalogue.Photo
 	user.Hit
 }
 
-// NewRecords returns the records of photos, given by device.Index.Locate.
+// NewRecords looks up the records of photos with a function that
+// device.Index.Locate returns.
 func NewRecords(photos []*catalogue.Photo, locate func(content [32]byte) []uint32) *Records {
 	r := &Records{photos: map[uint32][]*catalogue.Photo{}}
 	for _, p := range photos {
@@ -37,8 +38,8 @@ func NewRecords(photos []*catalogue.Photo, locate func(content [32]byte) []uint3
 	return r
 }
 
-// Matches returns the photos of hits, in the order of the hits. It leaves out hits
-// that are not among the photos, and returns every copy of a photo.
+// Matches returns the photos of hits, in the order of the hits. It skips hits
+// without a photo in the album, and returns every copy of a photo.
 func (r *Records) Matches(hits []user.Hit) (found []Match) {
 	seen := map[*catalogue.Photo]bool{}
 	for _, h := range hits {

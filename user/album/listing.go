@@ -16,7 +16,7 @@ import (
 )
 
 // list returns the photos in `roots`, with their paths in the album, and the
-// folders without photos. It fails if there are no photos at all.
+// roots without photos. It fails if all are empty.
 func list(ctx context.Context, roots []string, o AddOptions) (items []*item, empty []string, err error) {
 	var none error
 	seen, all := map[string]bool{}, &photo.Listing{}
@@ -39,7 +39,7 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, emp
 		if info, err := os.Stat(root); err == nil && !info.IsDir() {
 			base = filepath.Dir(root)
 		}
-		whole, err := filepath.Abs(base) // the folder . needs its real name
+		whole, err := filepath.Abs(base) // gives folder . its real name
 		if err != nil {
 			return nil, nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
 		}
@@ -95,9 +95,9 @@ func manifest(ctx context.Context, folder string) (map[string][]string, error) {
 	return words, nil
 }
 
-// filesOf returns the files of one exposure: the photo, its raw file or other
-// formats, and existing sidecars. It lists a sidecar once, although a file
-// system that ignores case finds it under several names.
+// filesOf returns the files of one exposure in the photo's folder: the photo,
+// other formats such as raw, and existing sidecars. It lists a sidecar once, even
+// if a file system that ignores case finds it under several names.
 func filesOf(p photo.Photo) (files []string) {
 	var sidecars []os.FileInfo
 	for _, f := range append([]string{p.Path}, p.Also...) {

@@ -32,7 +32,7 @@ type Live struct {
 	files   *shared    // nil before the first original
 }
 
-// A View is an album in one generation, sorted by time.
+// A View shows an album in one generation.
 type View struct {
 	Number uint64
 	// Photos lists the photos outside the trash, newest first. Those without a
@@ -50,7 +50,7 @@ type word struct {
 	photos       int
 }
 
-// NewLive returns a live album. Its first view is this device's copy.
+// NewLive returns a live album that first shows this device's copy.
 func NewLive(a *Album) *Live {
 	l := &Live{album: a}
 	l.look()
@@ -77,7 +77,7 @@ func (l *Live) look() {
 		return query.NewIndex(v.Photos, func(*catalogue.Photo) bool { return true })
 	})
 	v.words = sync.OnceValue(v.count)
-	go v.index() // saves the first search from waiting
+	go v.index() // so that the first search need not wait
 	l.view.Store(v)
 }
 
@@ -91,7 +91,7 @@ func order(p *catalogue.Photo) int64 {
 
 func (l *Live) View() *View { return l.view.Load() }
 
-// Now returns the row of a photo in the newest view, or nil if the photo has been
+// Now returns a photo's row in the newest view, or nil if the photo has been
 // renamed, replaced or removed.
 func (l *Live) Now(p *catalogue.Photo) *catalogue.Photo { return now(l.View().state, p) }
 
@@ -128,7 +128,8 @@ func (v *View) count() (all []word) {
 	return all
 }
 
-// Complete returns the most frequent keywords that begin with a prefix.
+// Complete returns at most `most` keywords that begin with a prefix, the most
+// frequent first.
 func (v *View) Complete(prefix string, most int) []string {
 	found := []string{}
 	prefix = metadata.Fold(prefix)
@@ -150,13 +151,13 @@ func (l *Live) Sync(ctx context.Context) (changed bool, err error) {
 	return l.View() != before, err
 }
 
-// Thumbnail returns a photo's thumbnail, a JPEG file, or nothing if there is
-// none. If the server no longer has the blob with it, Thumbnail fetches the
-// newest generation, because another device may have merged blobs.
+// Thumbnail returns a photo's thumbnail as a JPEG file, or nothing if there is
+// none. If the server lacks the thumbnail's blob, Thumbnail fetches the newest
+// generation, because another device may have merged blobs.
 func (l *Live) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Size) ([]byte, error) {
 	month, day := thumbs.When(p)
 	get := func() ([]byte, error) { return l.album.thumbs.Get(ctx, size, month, day, thumbs.KeyOf(p)) }
-	before := l.View() // before the parts that get uses, which another caller may renew
+	before := l.View() // read first, because another caller may sync before get runs
 	b, err := get()
 	if errors.Is(err, blobs.ErrDamaged) {
 		if _, again := l.Sync(ctx); again == nil && l.View() != before {
@@ -169,16 +170,15 @@ func (l *Live) Thumbnail(ctx context.Context, p *catalogue.Photo, size thumbs.Si
 	return b, nil
 }
 
-// An Edit records the rows that Tag has changed, for Undo.
+// An Edit records rows before and after Tag, for Undo.
 type Edit struct{ before, after []*catalogue.Photo }
 
-// Photos returns the number of changed photos.
 func (e *Edit) Photos() int { return len(e.after) }
 
-// Tag adds keywords to photos and removes others. Added keywords count as
-// accepted, even if they were suggestions. They stay when a changed file of the
-// photo is added to the album. Tag changes nothing if another device has moved or
-// replaced one of the photos, because the change would affect a different photo.
+// Tag adds keywords to photos and removes others. Added keywords become accepted,
+// even if they were suggestions, and stay when a changed file of the photo is
+// added to the album. If another device has moved or replaced one of the photos,
+// Tag changes nothing, because it could affect a different photo.
 func (l *Live) Tag(ctx context.Context, photos []*catalogue.Photo, add, remove []string) (*Edit, error) {
 	var e *Edit
 	err := l.edit(ctx, func(s *catalogue.State) ([]*catalogue.Photo, error) {
@@ -197,14 +197,13 @@ func (l *Live) Tag(ctx context.Context, photos []*catalogue.Photo, add, remove [
 	return e, err
 }
 
-// with returns a copy of a row with other keywords.
 func with(p *catalogue.Photo, words []catalogue.Keyword) *catalogue.Photo {
 	row := *p
 	row.Keywords = words
 	return &row
 }
 
-// tagged returns keywords with some added and others removed.
+// tagged applies Tag to the keywords of one photo.
 func tagged(words []catalogue.Keyword, add, remove []string) []catalogue.Keyword {
 	is := func(word string) func(catalogue.Keyword) bool {
 		return func(k catalogue.Keyword) bool { return metadata.Fold(k.Word) == metadata.Fold(word) }
@@ -226,8 +225,8 @@ func tagged(words []catalogue.Keyword, add, remove []string) []catalogue.Keyword
 	return out
 }
 
-// Undo restores the keywords before an edit, except those of photos that have
-// changed since. It returns the number of restored photos.
+// Undo restores the keywords before an edit, and returns the number of restored
+// photos. It skips photos that have changed since.
 func (l *Live) Undo(ctx context.Context, e *Edit) (n int, err error) {
 	err = l.edit(ctx, func(s *catalogue.State) (back []*catalogue.Photo, _ error) {
 		for i, after := range e.after {
@@ -241,7 +240,7 @@ func (l *Live) Undo(ctx context.Context, e *Edit) (n int, err error) {
 	return n, err
 }
 
-// edit commits the rows that change returns, unless it returns an error.
+// edit commits the rows that function change returns.
 func (l *Live) edit(ctx context.Context, change func(*catalogue.State) ([]*catalogue.Photo, error)) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()

@@ -22,13 +22,13 @@ import (
 	"cpar/user/album/thumbs"
 )
 
-// suspects is the file that names packs (blobs of photo contents) that Verify
-// could not read although the server lists them correctly.
+// suspects is the file in which Verify names packs (blobs of photo contents) that
+// the server lists correctly but that cannot be read.
 const suspects = "suspects"
 
-// lost maps each pack and each part (blob of thumbnails) that the server has lost
-// or changed to its problem. It trusts the server's list, except about suspects,
-// which it reads.
+// lost maps the packs and parts (blobs of thumbnails) that the server has lost or
+// changed to their problems. It reads the suspects, and otherwise trusts the
+// server's list.
 func (a *Album) lost(ctx context.Context) (map[string]string, error) {
 	pins := a.catalogue.State().Pins
 	lost, err := blobs.Check(ctx, a.o.Store, maps.Clone(pins))
@@ -56,8 +56,8 @@ func (a *Album) lost(ctx context.Context) (map[string]string, error) {
 	return lost, nil
 }
 
-// problem reads a blob and, if its digest is not the pinned (recorded) one,
-// adds the problem to `damaged`.
+// problem reads a blob and adds it to `damaged` if it is missing or its digest is
+// not the pinned (recorded) one.
 func (a *Album) problem(ctx context.Context, name string, p blobs.Pin, damaged map[string]string) error {
 	b, err := a.o.Store.Get(ctx, name, 0, -1)
 	switch {
@@ -73,7 +73,7 @@ func (a *Album) problem(ctx context.Context, name string, p blobs.Pin, damaged m
 	return nil
 }
 
-// suspect records packs for the next Add with Check.
+// suspect writes the file suspects for the next Add with Check.
 func (a *Album) suspect(packs map[string]string) error {
 	if len(packs) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (a *Album) suspect(packs map[string]string) error {
 	return err
 }
 
-// put stores a file. It sends the file again if the server has lost any of it.
+// put stores a file, and sends it again if the server has lost any part of it.
 func put(ctx context.Context, r *repository.Repository, from io.ReadSeeker) (object string, size int64, mended bool, err error) {
 	object, size, err = r.Put(ctx, from)
 	for again := true; err == nil; mended = true {
@@ -96,8 +96,8 @@ func put(ctx context.Context, r *repository.Repository, from io.ReadSeeker) (obj
 		if _, err = from.Seek(0, io.SeekStart); err == nil {
 			object, size, err = r.Put(ctx, from)
 		}
-		// Mend has removed the former contents from the index, so a batch
-		// without them must not be committed.
+		// Mend has removed the old contents from the index, so a batch that lacks
+		// them must not be committed.
 		if err == nil && object != before {
 			err = hint.Add(fmt.Errorf("replacing a lost photo: %w: the file changed while it was read", cpar.ErrInput), "run the same command again")
 		}
@@ -105,9 +105,9 @@ func put(ctx context.Context, r *repository.Repository, from io.ReadSeeker) (obj
 	return object, size, mended, err
 }
 
-// mendThumbs makes the thumbnails of lost parts (blobs) again: of files at home,
-// or of the album's. If a photo cannot be read, the parts of its month leave the
-// lost ones and so stay pinned, because the operator may bring them back.
+// mendThumbs makes the thumbnails in lost parts again, from files at home or from
+// the album. If a photo cannot be read, mendThumbs deletes the parts of its month
+// from `lost`. They stay pinned, because the operator may bring them back.
 func (a *Album) mendThumbs(ctx context.Context, r *repository.Repository, items []*item, lost map[string]string, tell progress.Func, sum *Added) error {
 	home := map[thumbs.Key][]string{}
 	for _, i := range items {
@@ -144,8 +144,8 @@ func (a *Album) mendThumbs(ctx context.Context, r *repository.Repository, items 
 	return err
 }
 
-// abandon commits a state without the packs whose photos have been sent again, and
-// without the parts whose thumbnails have been made again.
+// abandon commits a state without the lost packs whose photos were sent again and
+// the lost parts whose thumbnails were made again.
 func (a *Album) abandon(ctx context.Context, r *repository.Repository) error {
 	number := a.catalogue.State().Number
 	left, err := r.Abandon(ctx, func(yield func(string) bool) {

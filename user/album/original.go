@@ -12,10 +12,10 @@ import (
 	"cpar/user/album/repository"
 )
 
-// A shared repository is closed after its last reader.
+// A shared repository closes after its last reader has finished.
 type shared struct {
 	*repository.Repository
-	number  uint64 // the generation (version of the album) in which it looks
+	number  uint64 // the generation (version of the album) that it reads
 	readers sync.WaitGroup
 }
 
@@ -24,8 +24,8 @@ func (s *shared) close(ctx context.Context) error {
 	return s.Close(ctx)
 }
 
-// share returns the repository to a reader. It opens the repository if it is closed,
-// or open in generation `outdated` although the view is newer.
+// share returns the open repository to a reader. It opens the newest generation if
+// none is open, or if generation `outdated` is open and the view is newer.
 func (l *Live) share(ctx context.Context, outdated uint64) (*shared, error) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
@@ -46,7 +46,7 @@ func (l *Live) share(ctx context.Context, outdated uint64) (*shared, error) {
 	return l.files, nil
 }
 
-// Close closes the repository after the last original. No call may follow.
+// Close closes the repository after all originals. No call may follow.
 func (l *Live) Close(ctx context.Context) error {
 	l.opening.Lock()
 	defer l.opening.Unlock()
@@ -56,7 +56,7 @@ func (l *Live) Close(ctx context.Context) error {
 	return l.files.close(ctx)
 }
 
-// An Original is a photo's file. It is read in pieces, each of which is authenticated.
+// An Original reads a photo's file in pieces, each of which is authenticated.
 type Original struct {
 	*bufio.Reader
 	from io.Closer
@@ -85,7 +85,7 @@ func (l *Live) Original(ctx context.Context, p *catalogue.Photo) (*Original, err
 	return o, err
 }
 
-// original opens a file and returns the generation in which it looked for it.
+// original opens a file and returns the generation in which it looked.
 func (l *Live) original(ctx context.Context, f catalogue.File, outdated uint64) (*Original, uint64, error) {
 	s, err := l.share(ctx, outdated)
 	if err != nil {

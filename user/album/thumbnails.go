@@ -14,7 +14,7 @@ import (
 	"cpar/user/album/thumbs"
 )
 
-// thumbnails returns the reader of the thumbnails of the newest state.
+// thumbnails returns the reader of thumbnails, set to the newest state.
 func (a *Album) thumbnails() *thumbs.Reader {
 	s := a.catalogue.State()
 	a.thumbs.Use(s.Number, s.Pins)
@@ -26,10 +26,9 @@ func (a *Album) Prefetch(ctx context.Context, years []int, tell progress.Func) e
 	return a.thumbnails().Prefetch(ctx, years, tell)
 }
 
-// complete computes the content digest of an item's row and makes its thumbnails,
-// if they are missing, from the bytes that the album has. A photo that cannot be
-// decoded gets empty thumbnails, so that it is not tried again. If its bytes are
-// unknown, it gets neither.
+// complete computes an item's missing content digest and makes its missing
+// thumbnails from the photo's bytes. A photo that cannot be decoded gets empty
+// thumbnails, so that no later run tries again.
 func (i *item) complete(file []byte) {
 	if file == nil {
 		return
@@ -42,11 +41,11 @@ func (i *item) complete(file []byte) {
 	}
 }
 
-// maxDecoded is the size of the largest photo that is decoded.
+// maxDecoded is the maximum size of a photo that is fetched to be decoded.
 const maxDecoded = 1 << 30
 
-// photo returns the bytes of an item's photo in the album, from the file at home if
-// there is one, or nil if they cannot be read.
+// photo returns the bytes of an item's photo in the album, from the file at home
+// if possible, or nil if they cannot be read.
 func (i *item) photo(ctx context.Context, r *repository.Repository) ([]byte, error) {
 	f := i.old.Files[0]
 	if len(i.files) > 0 {
@@ -54,7 +53,7 @@ func (i *item) photo(ctx context.Context, r *repository.Repository) ([]byte, err
 		switch {
 		case errors.Is(err, errUnreadable):
 			return nil, nil // the next run reports it
-		case err == nil && now.Object != f.Object: // a commit needs what was stored
+		case err == nil && now.Object != f.Object: // send the new contents before a commit
 			return nil, r.Flush(ctx)
 		}
 		return b, err
@@ -80,8 +79,8 @@ func (a *Album) storeThumbs(ctx context.Context, r *repository.Repository, items
 	return b.Encode(func(name string, part []byte) error { return r.Store(ctx, name, part) })
 }
 
-// lacking returns the unchanged items whose photos have no thumbnails or content
-// digest in the album, because an older program added them.
+// lacking returns the unchanged items without a content digest or thumbnails in
+// the album, because an older program added them or the server lost thumbnails.
 func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err error) {
 	months := map[thumbs.Month]map[thumbs.Key]bool{}
 	for _, i := range items {
@@ -101,8 +100,8 @@ func (a *Album) lacking(ctx context.Context, items []*item) (some []*item, err e
 	return some, nil
 }
 
-// completeAll completes and commits unchanged photos, in batches. Photos whose
-// thumbnails cannot be made stay bare.
+// completeAll completes and commits unchanged photos in batches. Items whose
+// thumbnails cannot be made stay `bare`.
 func (a *Album) completeAll(ctx context.Context, r *repository.Repository, items []*item, tell progress.Func, sum *Added) error {
 	for done := 0; done < len(items); done += batchPhotos {
 		some := items[done:min(done+batchPhotos, len(items))]
@@ -148,8 +147,8 @@ func (a *Album) completeAll(ctx context.Context, r *repository.Repository, items
 	return nil
 }
 
-// mergeThumbs merges parts (blobs of thumbnails), without thumbnails of photos
-// that were removed for good.
+// mergeThumbs merges parts (blobs of thumbnails) and drops the thumbnails of
+// permanently removed photos.
 func (a *Album) mergeThumbs(ctx context.Context, r *repository.Repository) error {
 	days := map[thumbs.Key]uint8{}
 	for _, p := range a.catalogue.State().Photos() {

@@ -24,10 +24,9 @@ type Verified struct {
 	Photos int   `json:"photos"`
 	Files  int   `json:"files"`
 	Read   int64 `json:"read_bytes"`
-	// Blobs maps names of blobs that the server has lost or changed to the
-	// problem.
+	// Blobs maps the names of lost or changed blobs to their problems.
 	Blobs map[string]string `json:"damaged_blobs"`
-	// Affected names the photos that can no longer be read in full.
+	// Affected lists the files that can no longer be read.
 	Affected []string `json:"affected"`
 }
 
@@ -37,14 +36,14 @@ type verifying struct {
 	Verified
 	repository *repository.Repository
 	broken     error             // why the album cannot be opened
-	unreadable map[string]string // packs (content blobs) that the server lists correctly
+	unreadable map[string]string // damaged packs (content blobs) that the server lists correctly
 }
 
-// Verify compares the server's list of blobs with the pins, which record them
-// in the catalogue, and reads the given percentage of the files. If anything is
-// missing, the error wraps cpar.ErrCloud. If the catalogue or the repository
-// cannot be opened, all photos in this device's copy of the catalogue are
-// affected.
+// Verify compares the server's list of blobs with the pins, the catalogue's
+// record of blobs, and reads the given percentage of the files. If anything is
+// missing or changed, the error wraps cpar.ErrCloud. If the catalogue or the
+// repository is too damaged to open, all photos in this device's copy of the
+// catalogue are affected.
 func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (Verified, error) {
 	v := &verifying{Album: a, unreadable: map[string]string{}}
 	defer v.close(ctx)
@@ -93,8 +92,7 @@ func (v *verifying) close(ctx context.Context) {
 	}
 }
 
-// open compares the pins of the newest generation with the server's list, and
-// opens the repository.
+// open calls compare and opens the repository of the newest generation.
 func (v *verifying) open(ctx context.Context) error {
 	for {
 		v.close(ctx)
@@ -148,13 +146,13 @@ func (v *verifying) compare(ctx context.Context) (err error) {
 	return nil
 }
 
-// recover unpins superseded index blobs that the server lacks. It reports whether
-// there are any.
+// recover unpins superseded index blobs that the server lacks, and reports
+// whether it found any.
 func (v *verifying) recover(ctx context.Context) (bool, error) {
 	for name := range v.Blobs {
 		if strings.HasPrefix(name, "x") {
 			release, err := v.lock()
-			if err != nil { // another process writes, so a later run does this
+			if err != nil { // another process is writing, so leave this to a later run
 				return false, nil
 			}
 			defer release()
@@ -165,10 +163,9 @@ func (v *verifying) recover(ctx context.Context) (bool, error) {
 }
 
 // mendIndexes unpins index blobs that the server lacks if every photo is found
-// without them, because kopia has merged them into others. A device that committed
-// while another was maintaining the album may have pinned such blobs. If photos
-// need them and rebuild is set, mendIndexes first rebuilds an index from the packs
-// (blobs of contents).
+// without them, because kopia has merged them into others. A device that commits
+// during maintenance by another device may pin such blobs. If photos need them and
+// `rebuild` is set, mendIndexes first rebuilds an index from the packs.
 func (a *Album) mendIndexes(ctx context.Context, rebuild bool) (bool, error) {
 	pins, lost := maps.Clone(a.catalogue.State().Pins), map[string]bool{}
 	for name := range pins {
@@ -209,7 +206,7 @@ func (a *Album) mendIndexes(ctx context.Context, rebuild bool) (bool, error) {
 	})
 }
 
-// findAll returns an error if the indexes do not have every photo.
+// findAll returns an error if the indexes lack a photo.
 func (a *Album) findAll(ctx context.Context, r *repository.Repository) error {
 	for _, p := range a.catalogue.State().Photos() {
 		for _, f := range p.Files {
@@ -221,8 +218,8 @@ func (a *Album) findAll(ctx context.Context, r *repository.Repository) error {
 	return nil
 }
 
-// file verifies a file of a photo. If another device maintains the album meanwhile,
-// it tries again in the newest generation.
+// file verifies a photo's file, and again in the newest generation if another
+// device maintains the album meanwhile.
 func (v *verifying) file(ctx context.Context, p *catalogue.Photo, f catalogue.File, percent float64) error {
 	for {
 		err := v.broken
@@ -236,13 +233,13 @@ func (v *verifying) file(ctx context.Context, p *catalogue.Photo, f catalogue.Fi
 			return err
 		}
 		if !slices.ContainsFunc(v.catalogue.State().Photos(), p.SameFiles) {
-			return nil // it was removed for good
+			return nil // the photo was permanently removed
 		}
 	}
 }
 
-// read checks that the server has the packs of a file, and reads a percentage of
-// the files.
+// read checks that the server has a file's packs. With a probability of `percent`,
+// it also reads the file.
 func (v *verifying) read(ctx context.Context, f catalogue.File, percent float64) error {
 	packs, err := v.repository.Packs(ctx, f.Object)
 	if err != nil {

@@ -22,15 +22,15 @@ import (
 	"cpar/user/album/thumbs"
 )
 
-// An albumPage serves an album to the page: a timeline with search, the thumbnails
-// and originals of its photos, and changes of their keywords.
+// An albumPage serves an album to the page: its timeline, searches, thumbnails and
+// originals. It also changes keywords.
 type albumPage struct {
 	live     *album.Live
 	cloud    string
 	related  func(word string) []string
 	seeker   Seeker // nil if no index was named
 	listings *lru.Cache[string, *timeline]
-	decoded  *thumbnails // originals in formats that browsers do not show
+	decoded  *thumbnails // JPEGs of originals in formats that browsers do not show
 	secret   [32]byte
 
 	mu   sync.Mutex
@@ -64,8 +64,8 @@ func (a *albumPage) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/picture/{id}", a.picture)
 }
 
-// id returns the opaque id of a photo, and remembers it. Another photo under the
-// same path has another id.
+// id returns a photo's opaque id and stores the photo in seen. Another photo with
+// the same path has another id.
 func (a *albumPage) id(p *catalogue.Photo) string {
 	key := thumbs.KeyOf(p)
 	d := sha256.Sum256(slices.Concat(a.secret[:], key[:], []byte(p.Path())))
@@ -116,8 +116,8 @@ func (a *albumPage) complete(_ http.ResponseWriter, r *http.Request) (any, error
 var thumbSizes = map[string]thumbs.Size{"small": thumbs.Small, "medium": thumbs.Medium}
 
 // picture responds with a thumbnail, the original, or the original in a format that
-// browsers show. Without a thumbnail it responds with no content, which browsers
-// do not report as an error.
+// browsers show. If there is no thumbnail, it responds with status 204, which
+// browsers do not report as an error.
 func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 	p, err := a.photo(r.PathValue("id"))
 	var b []byte
@@ -143,8 +143,8 @@ func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pictures responds with the small thumbnails of photos, in order. One that is
-// missing or cannot be fetched is null.
+// pictures responds with the small thumbnails of photos, in order. It responds with
+// null for a thumbnail that is missing or cannot be fetched.
 func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[ids](w, r)
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error
 	}
 	found := make([][]byte, len(which.IDs))
 	var work errgroup.Group
-	work.SetLimit(6) // as many fetches as a browser sends at once
+	work.SetLimit(6) // a browser also sends six requests at once
 	for i, id := range which.IDs {
 		work.Go(func() error {
 			if p, err := a.photo(id); err == nil {
@@ -167,12 +167,12 @@ func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error
 	}{found}, nil
 }
 
-// decodedSide bounds the longer side in pixels of originals that are decoded for
-// the browser.
+// decodedSide bounds the longer side, in pixels, of originals decoded for the
+// browser.
 const decodedSide = 4096
 
-// shown returns the original as a JPEG, or sends it as it is and returns true if it
-// is wanted as a file or browsers show its format.
+// shown returns the original as a JPEG. If the page requests a file, or browsers
+// show the original's format, shown instead sends the original and returns true.
 func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.Photo, file bool) (made []byte, sent bool, err error) {
 	if made, ok := a.decoded.large.Get(p.Files[0].Object); ok && !file {
 		return made, false, nil
@@ -182,7 +182,7 @@ func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.P
 		return nil, false, err
 	}
 	defer from.Close()
-	head, _ := from.Peek(512) // an error appears when it is read
+	head, _ := from.Peek(512) // later reads repeat an error
 	switch kind := http.DetectContentType(head); {
 	case file:
 		send(w, from, p, "application/octet-stream")
@@ -195,14 +195,15 @@ func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.P
 	return made, false, err
 }
 
-// send sends an original. If it is damaged, the browser sees that it is too short.
+// send sends an original. If the original is damaged, the browser notices that the
+// response is too short.
 func send(w http.ResponseWriter, from *album.Original, p *catalogue.Photo, kind string) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.FormatInt(p.Files[0].Size, 10))
 	io.Copy(w, from)
 }
 
-// A tagging is a request to change the keywords of part of a listing.
+// A tagging requests changes of keywords in part of a listing.
 type tagging struct {
 	Listing string   `json:"listing"`
 	Only    [][2]int `json:"only"` // ranges of positions, [first, last]
@@ -210,7 +211,7 @@ type tagging struct {
 	Remove  []string `json:"remove"`
 }
 
-// tag changes the keywords of photos in the catalogue as one edit.
+// tag changes keywords in the catalogue as one edit.
 func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
 	t, err := body[tagging](w, r)
 	if err != nil {
@@ -277,8 +278,8 @@ func (a *albumPage) take(number int) *album.Edit {
 	return nil
 }
 
-// typed returns a query as it is while the user types: the last word also finds
-// words that begin with it.
+// typed makes the last word of a query, which the user may still be typing, also
+// find words that begin with it.
 func typed(text string) string {
 	text = strings.TrimRight(text, " ")
 	word := strings.TrimLeft(text[strings.LastIndexAny(text, " (")+1:], "-")

@@ -18,9 +18,9 @@ import (
 	"cpar/user/device"
 )
 
-// A Seeker finds photos of an album that look like words or, if the words are
-// empty, like a photo, given as the bytes of its file. Every call sends a request to
-// the server of an index. Errors in the words wrap cpar.ErrInput and send nothing.
+// A Seeker finds photos of an album that look like words or, if `words` is empty,
+// like the photo in `file`. A call sends a request to the server of an index, unless
+// the words are invalid. The error then wraps cpar.ErrInput.
 type Seeker interface {
 	Seek(ctx context.Context, v *album.View, words string, file []byte) ([]album.Match, *album.Records, error)
 }
@@ -28,22 +28,22 @@ type Seeker interface {
 // An Index is the Seeker of an index at a server. It opens the index for the first
 // search.
 type Index struct {
-	// Open opens the index. It calls ready before it sends anything that depends on
-	// the search.
+	// Open opens the index. It calls function ready before it sends anything that
+	// depends on the search.
 	Open func(ctx context.Context, ready func(*user.Owner) error) (*device.Index, error)
 	// Prepare returns a function that makes the search.
 	Prepare func(ctx context.Context, words string, file []byte) (func(*user.Owner) (*user.Search, error), error)
 
 	mu      sync.Mutex // an index does not allow concurrent use
 	index   *device.Index
-	owner   *user.Owner // the generation of the index that locate is for
+	owner   *user.Owner // the generation of the index to which locate belongs
 	locate  func(content [32]byte) []uint32
-	records *album.Records // of the photos of view
+	records *album.Records // records of the photos in view
 	view    *album.View
 }
 
-// Seek fetches the identities of records before the request. After the reply, that
-// download would tell the server whether the reply was accepted.
+// Seek fetches the identities of records before the request. After the reply, the
+// download would reveal to the server whether the reply was accepted.
 func (x *Index) Seek(ctx context.Context, v *album.View, words string, file []byte) ([]album.Match, *album.Records, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -70,7 +70,7 @@ func (x *Index) Seek(ctx context.Context, v *album.View, words string, file []by
 	}, false)
 	if err != nil {
 		if !errors.Is(err, cpar.ErrInput) {
-			x.index = nil // a push may have replaced it, so the next search opens it anew
+			x.index = nil // a push may have replaced it, so the next search opens it again
 		}
 		return nil, nil, err
 	}
@@ -80,15 +80,15 @@ func (x *Index) Seek(ctx context.Context, v *album.View, words string, file []by
 	return x.records.Matches(found.Hits), x.records, nil
 }
 
-// Numbers of photos that a search by likeness lists, and of those that the page
-// shows at first if the search names a photo. Only words have a probability.
+// A search by likeness lists at most maxAlike photos. If it names a photo, the page
+// shows firstAlike of them at first, because only words have a probability.
 const (
 	maxAlike   = 1000
 	firstAlike = 60
 )
 
-// An alikeReply lists photos that look like a query or a photo. If the query cannot
-// be asked, it has the reason instead, which is no failure while the user types.
+// An alikeReply lists photos that look like a query or a photo. If the query is
+// invalid, which is no failure while the user types, Wrong has the reason.
 type alikeReply struct {
 	shotList
 	Likely    int    `json:"likely"` // number of rows to show at first
@@ -98,8 +98,8 @@ type alikeReply struct {
 	Hint      string `json:"hint,omitempty"`
 }
 
-// alike lists the photos that look like the words of a query, or like a photo. The
-// photos that the query finds by keywords are left out.
+// alike lists the photos that look like the words of a query, or like a photo,
+// without those that the query finds by keywords.
 func (a *albumPage) alike(w http.ResponseWriter, r *http.Request) (any, error) {
 	f, err := body[struct {
 		Query string `json:"query,omitempty"`
@@ -133,7 +133,7 @@ func (a *albumPage) alike(w http.ResponseWriter, r *http.Request) (any, error) {
 	return reply, nil
 }
 
-// seek returns what the index finds, and a test for photos to show.
+// seek returns the matches in the index, and a test for the photos to show.
 func (a *albumPage) seek(ctx context.Context, view *album.View, text, id string) (found []album.Match, of *album.Records, shows func(*catalogue.Photo) bool, err error) {
 	if id != "" {
 		p, err := a.photo(id)

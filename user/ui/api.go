@@ -229,7 +229,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 type outcome struct {
 	ID    string `json:"id"`
 	Error string `json:"error,omitempty"`
-	// Unusable is set if the file is no photo that can be annotated.
+	// Unusable is set if the file cannot be annotated.
 	Unusable bool `json:"unusable,omitempty"`
 }
 
@@ -301,8 +301,8 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 	return u, nil
 }
 
-// drop receives a photo dropped onto the page and finds the same photo in the
-// folders. Otherwise it keeps the photo in memory.
+// drop receives a photo dropped onto the page. If the folders lack the same photo,
+// drop keeps it in memory.
 func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
 	select {
 	case s.dropped.receiving <- struct{}{}:

@@ -1,5 +1,5 @@
 // Package ui serves a web page on the owner's machine for reviewing and writing
-// keywords.
+// keywords. With Options.Album, the page shows an album instead (album.go).
 //
 //	browser ─ token ─▶ Server ─▶ Backend ─▶ the library, and an index at a cloud
 //	           │         │
@@ -8,8 +8,8 @@
 //
 // The page is embedded in the program, and the content security policy limits
 // the browser to this server. A client with the token can view photos below the
-// opened folders, write keywords, and change the vocabulary of the index.
-// guard.go lists the requests that are refused.
+// opened folders, write keywords, undo runs, and change the vocabulary of the
+// index. The comment of guard (guard.go) lists the refused requests.
 //
 // Decisions wait in memory until the user writes them. Each write changes the
 // photo's metadata in a run that can be undone.
@@ -43,18 +43,17 @@ type Backend interface {
 	// reading the file.
 	Content(path string) (content [32]byte, ok bool)
 	Vocabulary() []string
-	// Rules returns the owner's vocabulary, and the reason why the page cannot
-	// change it, "" if it can.
+	// Rules returns the owner's vocabulary, and the reason if the page cannot change
+	// it.
 	Rules() (v *vocabulary.Vocabulary, fixed string)
-	// SetRules replaces the vocabulary, and UndoRules restores the previous
-	// vocabulary. Both push a new generation of the index.
+	// SetRules replaces the vocabulary, and UndoRules restores the previous one.
+	// Both push a new generation of the index.
 	SetRules(ctx context.Context, v *vocabulary.Vocabulary) error
 	UndoRules(ctx context.Context) error
-	// Look returns the keywords and stored answers of a photo, without a
-	// request.
+	// Look returns a photo's keywords and stored answer, and sends nothing.
 	Look(path string) (*Known, error)
 	// Annotate annotates photos and returns the answers obtained, in order. It
-	// returns an error if the cloud fails or ctx ends.
+	// fails if the cloud fails or ctx ends.
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData annotates a photo outside the folders.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
@@ -84,7 +83,7 @@ type Settings struct {
 	KeepMtime bool   `json:"keep_mtime"`
 	Where     string `json:"where"` // sidecar or embedded
 	Style     string `json:"style"`
-	// Own is set if there is no index. Suggestions are then words of the
+	// Own is set if there is no index. Suggestions then come from the image
 	// network's own vocabulary.
 	Own bool `json:"own"`
 
@@ -99,14 +98,13 @@ type Choice struct {
 	KeepMtime *bool   `json:"keep_mtime,omitempty"`
 }
 
-// Known holds the keywords and suggestions of a photo.
 type Known struct {
 	Yours    []string // entered by people
 	Machine  []string // written by a run, not yet accepted
 	Rejected []string
 	Problems []string // unreadable metadata
-	// Asked reports whether there is an answer. If so, Keywords holds the
-	// suggestions, best first.
+	// Asked reports whether there is an answer. Its suggestions are in Keywords,
+	// best first.
 	Asked    bool
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour
@@ -128,7 +126,7 @@ type CloudView struct {
 	Received     int                   `json:"received"` // bytes of the reply
 	Visited      int                   `json:"visited"`  // number of records scored
 	Bytes        int                   `json:"bytes"`    // length of the request
-	// Start holds the first bytes of the request as sent.
+	// Start holds the first bytes of the request.
 	Start []byte `json:"start"`
 
 	scheme cpar.Scheme
@@ -165,7 +163,7 @@ type Failed struct {
 
 type Undone struct {
 	Restored  int      `json:"restored"`  // files restored byte for byte
-	Retracted int      `json:"retracted"` // files changed after the run, which lost only its keywords
+	Retracted int      `json:"retracted"` // later changed files, which lost only the run's keywords
 	Left      int      `json:"left"`      // files that could not be changed
-	Paths     []string `json:"-"`         // of photos
+	Paths     []string `json:"-"`         // paths of the photos
 }

@@ -16,13 +16,13 @@ import (
 const (
 	maxDropBytes = 256 << 20 // bytes of one photo, and of all kept photos together
 	maxDropped   = 4
-	// maxCompared bounds the bytes read to find a renamed photo. Beyond this
-	// limit, only photos of the same name or size are compared.
+	// maxCompared bounds the bytes read to find a renamed photo. If the photos exceed
+	// it, match compares only those of the same name or size.
 	maxCompared = 2 << 30
 )
 
-// The type dropped holds the last photos that were dropped onto the page and
-// are in no folder.
+// The type dropped holds the last photos dropped onto the page that are in no
+// folder.
 type dropped struct {
 	by   *lru.Cache[string, *drop]
 	most int // maximum total of bytes
@@ -55,7 +55,7 @@ func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	return x
 }
 
-// bound evicts the least recently used photos until the rest fits.
+// bound evicts the least recently used photos until the others fit.
 func (d *dropped) bound() {
 	sum := 0
 	for _, x := range d.by.Values() {
@@ -76,9 +76,9 @@ func baseName(name string) string {
 	return name
 }
 
-// match finds the photo in the folders that has the same image as a dropped
-// photo. It first compares photos of the same name or size. Result `whole`
-// reports whether it compared all photos.
+// match finds a photo in the folders with the same image as a dropped photo. It
+// compares photos of the same name or size first. Result `whole` reports whether
+// it considered all photos.
 func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
 	want := decode.ContentDigest(data)
 	all, _ := s.photos.list()
@@ -137,11 +137,10 @@ func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if err = errors.Join(err, a.Err); err != nil {
 		return err
 	}
-	// Store a new value, because another goroutine may be reading the old
-	// value.
+	// Store a copy, because another goroutine may be reading x.
 	asked := *x
 	asked.known.Asked, asked.known.Keywords, asked.known.Near = true, a.Keywords, a.Near
-	if s.dropped.by.Contains(x.id) { // otherwise it was evicted in the meantime
+	if s.dropped.by.Contains(x.id) { // otherwise it was evicted
 		s.dropped.by.Add(x.id, &asked)
 	}
 	if a.CloudView != nil {

@@ -13,10 +13,9 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A listing is an ordered selection of photos that stays the same while the
-// user works on it. The page loads the visible part and names photos by their
-// positions, so that the size of messages does not depend on the number of
-// photos.
+// A listing is an ordered selection of photos that stays the same while the user
+// works on it. The page loads the visible part and refers to photos by position, so
+// that messages stay small.
 type listing struct {
 	word string // the word whose suggestions the listing reviews, or ""
 	rows []row
@@ -24,7 +23,7 @@ type listing struct {
 
 type row struct {
 	photo *shelfPhoto
-	c     candidate // the suggestion of listing.word, if it is suggested
+	c     candidate // the suggestion of listing.word, if any
 }
 
 const (
@@ -43,7 +42,7 @@ type filter struct {
 	// Review lists the photos for which Word is suggested, likeliest first.
 	Review bool `json:"review,omitempty"`
 	Faint  bool `json:"faint,omitempty"` // include suggestions below 25 %
-	// At, if not "", is the id of a photo whose position the page requests.
+	// At, if not "", is a photo's id. The page requests its position.
 	At string `json:"at,omitempty"`
 }
 
@@ -123,8 +122,8 @@ func (s *Server) filter(all []*shelfPhoto, f filter) (*listing, error) {
 	return x, nil
 }
 
-// shows returns a test for the parts of a filter that depend on keywords. The
-// test also returns the suggestion of the filter's word.
+// shows returns a test for the fields of a filter that depend on keywords. The test
+// also returns the photo's suggestion of the filter's word.
 func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	threshold, word := s.backend.Settings().limit, metadata.Fold(f.Word)
 	is := map[string]func(*summary, Decision) bool{
@@ -260,7 +259,7 @@ func (s *Server) unreadable(http.ResponseWriter, *http.Request) (any, error) {
 	}{out[:min(len(out), maxRows)], len(out)}, nil
 }
 
-// leftOut lists the files left out and the unreadable photos.
+// leftOut lists the unreadable photos and Backend.Skipped.
 func (s *Server) leftOut() []leftOut {
 	out := []leftOut{}
 	all, _ := s.photos.list()

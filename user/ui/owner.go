@@ -65,7 +65,7 @@ type LibraryBackend struct {
 	// state is a copy of the index after the last request, for methods that
 	// only read.
 	state atomic.Pointer[device.Index]
-	// earlier holds the keys of answers from before changes of the vocabulary.
+	// earlier holds the keys of answers from earlier vocabularies.
 	earlier atomic.Pointer[[]string]
 
 	mu      sync.Mutex
@@ -130,7 +130,6 @@ func (w *LibraryBackend) Choose(c Choice) error {
 	return nil
 }
 
-// Skipped lists the files that the last call of Photos left out.
 func (w *LibraryBackend) Skipped() []leftOut {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,7 +244,7 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	switch {
 	case r.Err != nil:
 		return nil, r.Err
-	case r.Known: // the words may come from an earlier vocabulary
+	case r.Known: // the answer may have words of an earlier vocabulary
 		known.Asked, known.Keywords, known.Near = true, x.Vocabulary().Apply(r.Keywords), r.Near
 		for i := range known.Near {
 			known.Near[i].Keywords = x.Vocabulary().Words(known.Near[i].Keywords)

@@ -13,8 +13,8 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// Rules returns the vocabulary of the index. Only the device that has the
-// folder of the index can change the vocabulary.
+// Rules returns the vocabulary of the index. Only a device with the folder of the
+// index can change it.
 func (w *LibraryBackend) Rules() (v *vocabulary.Vocabulary, fixed string) {
 	x := w.state.Load()
 	switch _, err := w.indexFolder(x); {
@@ -77,9 +77,9 @@ func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder str
 	return w.reload(ctx)
 }
 
-// reload opens the pushed generation. Stored answers stay on the page until the
-// user asks again, although photos that were pushed along could change them. A
-// vocabulary changes only their words.
+// reload opens the pushed generation. The page shows stored answers, in words of
+// the new vocabulary, until the user asks again, although photos of the same push
+// could change them.
 func (w *LibraryBackend) reload(ctx context.Context) error {
 	key, err := library.Key(w.index, w.options())
 	if err != nil {

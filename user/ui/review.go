@@ -25,13 +25,12 @@ type change struct{ id, word, before, after string }
 // maxActions bounds the actions that can be undone.
 const maxActions = 100
 
-// The type marks is a request of the page to decide on part of a listing.
+// The type marks is the page's request to decide on part of a listing.
 type marks struct {
 	Listing string `json:"listing"`
 	Mark    string `json:"mark"` // accept, reject, or "" for undecided
-	// Only, if not empty, lists the ranges of positions, [first, last], to
-	// which the decision applies. Otherwise it applies to all photos without a
-	// decision.
+	// Only, if not null, lists the ranges of positions, [first, last], to which the
+	// decision applies. Otherwise the decision applies to all photos without one.
 	Only   [][2]int `json:"only,omitempty"`
 	Except [][2]int `json:"except,omitempty"` // excluded ranges
 	// Likely, if set, restricts the decision to likely keywords. Listings
@@ -141,8 +140,8 @@ func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 	}{s.decided.pending(), s.survey.progress(), len(all), len(s.leftOut())}, nil
 }
 
-// write writes, as one run, either all decisions or one photo's decisions and
-// likely keywords.
+// write writes all decisions, or one photo's decisions and likely keywords, as one
+// run.
 func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[struct {
 		ID  string `json:"id"`
@@ -167,7 +166,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !ok {
 		return nil, errUnknown
 	}
-	if _, err := s.photos.stat(p); err != nil { // the file may by now be a link that leads out of the folder
+	if _, err := s.photos.stat(p); err != nil { // the file may now be a link out of the folder
 		return nil, err
 	}
 	out, err := s.writePhotos(r.Context(), []*shelfPhoto{p}, true)

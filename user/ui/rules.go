@@ -35,8 +35,8 @@ type rulesView struct {
 	Total     int               `json:"total"`
 }
 
-// vocabulary returns the vocabulary and the words that begin with the parameter
-// prefix.
+// vocabulary returns the vocabulary and the words that begin with the query
+// parameter "prefix".
 func (s *Server) vocabulary(_ http.ResponseWriter, r *http.Request) (any, error) {
 	v, fixed := s.backend.Rules()
 	out := &rulesView{Text: string(v.Text()), Rules: v.Counts(), Language: v.Language(), Languages: listed(v.Languages()), Fixed: fixed}
@@ -71,7 +71,7 @@ func mappedWords(v *vocabulary.Vocabulary, known []string) (list []mapped) {
 	return list
 }
 
-// A rulesChange changes the vocabulary. One of its fields is set.
+// A rulesChange changes the vocabulary by its one field that is set.
 type rulesChange struct {
 	Text     *string          `json:"text,omitempty"`     // the new vocabulary in TOML
 	Rule     *vocabulary.Rule `json:"rule,omitempty"`     // a new rule for one word

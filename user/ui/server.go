@@ -26,11 +26,11 @@ import (
 var embedded embed.FS
 
 type Options struct {
-	// Folders hold the photos. No file outside them is read or written.
+	// Folders hold the photos. Only undoing a run changes photos outside them.
 	Folders []string
-	// Album, if not nil, is shown instead of folders, and Backend is not used.
-	// Cloud is the address of its server, and Related returns words that a search
-	// for a word also finds. Seeker, if not nil, finds photos by likeness.
+	// Album, if not nil, is shown instead of folders, without Backend. Cloud is the
+	// address of the album's server. Related returns words that a search for a word
+	// also finds. Seeker, if not nil, finds photos by likeness.
 	Album   *album.Live
 	Cloud   string
 	Related func(word string) []string
@@ -108,8 +108,8 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
-// serve serves until the context ends. It then cancels requests in progress
-// and briefly waits until they end.
+// serve serves until the context ends, which also cancels requests in progress. It
+// waits briefly for them.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	s.life = ctx
 	if s.album == nil {
@@ -161,7 +161,7 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// ofAlbum serves the page, marked as one of an album.
+// ofAlbum serves the page in the mode for an album.
 func ofAlbum(page fs.FS) http.HandlerFunc {
 	index, err := fs.ReadFile(page, "index.html")
 	if err != nil {

@@ -92,7 +92,7 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 				p.dated = info.ModTime()
 			}
 		}
-		if !ok || err != nil { // probably a link to a photo that is also listed
+		if !ok || err != nil { // probably a link to another listed photo
 			out++
 			continue
 		}
@@ -157,7 +157,7 @@ func (s *shelf) list() ([]*shelfPhoto, string) {
 	return s.all, s.skipped
 }
 
-// stat accesses a photo through its opened folder, like read.
+// stat describes a photo, which it accesses through its opened folder.
 func (s *shelf) stat(p *shelfPhoto) (os.FileInfo, error) {
 	info, err := s.folders[p.folder].root.Stat(filepath.FromSlash(p.name))
 	if err == nil && !info.Mode().IsRegular() {

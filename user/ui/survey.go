@@ -11,9 +11,9 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A survey holds a summary of every photo, for filters, groups of photos by
-// word, and the completion of words. It is filled in the background and updated
-// whenever a photo's keywords are read.
+// A survey holds a summary of every photo, for filters, groups of photos by word,
+// and the completion of words. A background task fills it, and every read of a
+// photo's keywords updates it.
 type survey struct {
 	mu      sync.RWMutex
 	by      map[string]*summary // by photo id
@@ -22,8 +22,8 @@ type survey struct {
 
 	groups  cached[[]group]
 	yours   cached[[]spoken]
-	failing map[string]string // reasons why images could not be decoded, by photo id
-	// records maps records of the index to photos in the folders.
+	failing map[string]string // errors of undecodable images, by photo id
+	// records holds the result of locate.
 	records map[uint32]*shelfPhoto
 }
 
@@ -34,13 +34,14 @@ type summary struct {
 	problems []string
 }
 
-// A candidate is a suggested keyword that the photo does not have yet.
+// A candidate is a suggestion that a person has neither accepted nor rejected in
+// the photo's file.
 type candidate struct {
 	word        string
 	probability float32 // 0 if the ranker has none
 	bar         uint8
-	old         bool // written by an earlier run, no longer suggested
-	written     bool
+	old         bool // written by an earlier run and no longer suggested
+	written     bool // already in the file
 }
 
 func (c candidate) sure(threshold float64) bool {
@@ -62,7 +63,7 @@ func (c candidate) faint(threshold float64) bool {
 	return !c.sure(threshold) && c.probability > 0 && c.percent() < faintBelow
 }
 
-// A cached value was computed from the version of the survey in key.
+// A cached value is valid while its key, with the survey's version, is current.
 type cached[T any] struct {
 	key   any
 	value T
@@ -72,7 +73,7 @@ func newSurvey() *survey {
 	return &survey{by: map[string]*summary{}, shared: map[string]string{}, failing: map[string]string{}}
 }
 
-// candidates returns the suggested keywords that the photo lacks, best first.
+// candidates returns a photo's candidates, best first.
 func candidates(k *Known) (words []candidate) {
 	most := 0.0
 	for _, w := range k.Keywords {
@@ -119,8 +120,7 @@ func (v *survey) share(word string) string {
 	return word
 }
 
-// clear forgets all photos. It is called after the suggested words have
-// changed.
+// clear drops all summaries, because the suggested words have changed.
 func (v *survey) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -128,7 +128,7 @@ func (v *survey) clear() {
 	v.version++
 }
 
-// broken stores the reason why a photo's keywords could not be read.
+// broken records why a photo's keywords could not be read.
 func (v *survey) broken(id string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -145,7 +145,7 @@ func (v *survey) outcome(id string, err error) {
 	}
 }
 
-// why returns the reason why a photo or its keywords could not be read, or "".
+// why returns why a photo or its keywords could not be read, or "".
 func (v *survey) why(id string) string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -298,14 +298,14 @@ func (s *Server) groups() []group {
 	return all
 }
 
-// The type spoken is a word of the user with its number of photos.
+// The type spoken is a word with its number of photos.
 type spoken struct {
 	folded, word string
 	photos       int
 }
 
-// complete returns the user's words that begin with a prefix, most frequent
-// first.
+// complete returns words of the photos and the index that begin with a prefix, the
+// most frequent first.
 func (s *Server) complete(prefix string, most int) []string {
 	v := s.survey
 	v.mu.Lock()
@@ -329,7 +329,8 @@ func (s *Server) complete(prefix string, most int) []string {
 	return words
 }
 
-// speak returns the words of photos and index, sorted. The caller holds mu.
+// speak returns the words of the photos and a vocabulary, sorted. The caller holds
+// mu.
 func (v *survey) speak(vocabulary []string) (all []spoken) {
 	photos := map[string]int{}
 	for _, w := range vocabulary {

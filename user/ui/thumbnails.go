@@ -19,7 +19,7 @@ const (
 	largeSide = 1800
 )
 
-// Maximum numbers of cached thumbnails, about 40 MB and 10 MB.
+// Maximum numbers of cached thumbnails, which take about 40 MB and 10 MB.
 const (
 	maxSmall = 1500
 	maxLarge = 24
@@ -28,8 +28,8 @@ const (
 // thumbnails scales images for the page and caches them in memory.
 type thumbnails struct {
 	small, large *lru.Cache[string, []byte] // JPEG files by name
-	// The mutex `one` serializes decoding, which limits memory and finishes
-	// the first images early.
+	// The mutex `one` serializes decoding, to limit memory and to finish the first
+	// images early.
 	one sync.Mutex
 }
 
@@ -37,8 +37,8 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get returns the image returned by `read`, reduced to a longer side of at most
-// `side` pixels. Parameter `name` identifies the image in the cache.
+// get reduces the image that `read` returns to a longer side of at most `side`
+// pixels, and caches the result under `name`.
 func (t *thumbnails) get(name string, side int, read func() ([]byte, error)) ([]byte, error) {
 	kept := t.large
 	if side == smallSide {
@@ -49,7 +49,7 @@ func (t *thumbnails) get(name string, side int, read func() ([]byte, error)) ([]
 	}
 	t.one.Lock()
 	defer t.one.Unlock()
-	if made, ok := kept.Get(name); ok { // another call made it in the meantime
+	if made, ok := kept.Get(name); ok { // another call has made it
 		return made, nil
 	}
 	data, err := read()

@@ -15,8 +15,7 @@ import (
 	"cpar/user/album/query"
 )
 
-// A timeline is the result of a query, newest first. It stays the same while the
-// page shows it.
+// A timeline is the result of a query. It stays the same while the page shows it.
 type timeline struct{ photos []*catalogue.Photo }
 
 // A span is a run of photos of one month.
@@ -49,7 +48,7 @@ type shotList struct {
 	Rows    []shot `json:"rows"`
 }
 
-// open keeps a timeline for the page.
+// open stores a timeline under a new id and returns its first rows.
 func (a *albumPage) open(x *timeline, view *album.View) shotList {
 	id := randomName("l", 9)
 	a.listings.Add(id, x)
@@ -86,7 +85,7 @@ func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
 
 func (x *timeline) spans() []span {
 	out := []span{}
-	first, next := int64(0), int64(0) // of the current month
+	first, next := int64(0), int64(0) // beginnings of the current and the next month
 	for _, p := range x.photos {
 		if n := len(out); n > 0 && (p.Time == 0 && out[n-1].Month == "" || p.Time != 0 && first <= p.Time && p.Time < next) {
 			out[n-1].Photos++
@@ -144,8 +143,8 @@ func (a *albumPage) shots(x *timeline, from, n int) []shot {
 	return out
 }
 
-// within returns the photos of the ranges of a request, as they are now. It refuses
-// photos that have been replaced since the page listed them.
+// within returns the photos in the ranges of a request, with their newest rows. It
+// fails if a photo has been moved or replaced since the page listed it.
 func (a *albumPage) within(t tagging) (photos []*catalogue.Photo, err error) {
 	x, ok := a.listings.Get(t.Listing)
 	if !ok {
@@ -177,7 +176,7 @@ func (a *albumPage) selected(w http.ResponseWriter, r *http.Request) (any, error
 	type counted struct {
 		Word   string `json:"word"`
 		Photos int    `json:"photos"`
-		// Maybe counts the photos for which the word is only suggested.
+		// Maybe counts the photos for which the word is a suggestion.
 		Maybe int `json:"maybe"`
 	}
 	at, all := map[string]int{}, []counted{}

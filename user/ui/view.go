@@ -49,7 +49,7 @@ type neighbour struct {
 	Keywords []string `json:"keywords"`
 	// Photo is the photo's id if it is in the opened folders.
 	Photo string `json:"photo,omitempty"`
-	Name  string `json:"name,omitempty"` // of that photo's file
+	Name  string `json:"name,omitempty"` // name of this photo's file
 }
 
 func (s *Server) view(id string) (*view, error) {

@@ -22,7 +22,7 @@ type Blob struct {
 }
 
 var (
-	// ErrNotFound reports a blob that the store does not have.
+	// ErrNotFound reports that the store lacks a blob.
 	ErrNotFound = errors.New("there is no such blob")
 	// ErrExists reports a blob of this name with other bytes.
 	ErrExists = errors.New("there is another blob of this name")
@@ -32,17 +32,16 @@ var (
 	ErrDamaged = fmt.Errorf("%w", cpar.ErrCloud)
 )
 
-// A Store keeps named blobs. Its errors other than these wrap
-// cpar.ErrCloud or cpar.ErrStorage.
+// A Store keeps named blobs. Errors other than those above wrap cpar.ErrCloud or
+// cpar.ErrStorage.
 type Store interface {
-	// Put stores a blob. If the name is used, Put succeeds if the bytes are equal
-	// and otherwise fails with ErrExists.
+	// Put stores a blob. If the name is used, Put succeeds for equal bytes and
+	// otherwise fails with ErrExists.
 	Put(ctx context.Context, name string, b []byte) error
-	// Replace replaces the blob whose SHA-256 is old. Only blobs that kopia
+	// Replace replaces the blob whose SHA-256 is `old`. Only blobs that kopia
 	// overwrites can be replaced.
 	Replace(ctx context.Context, name string, b []byte, old [32]byte) error
-	// Get returns length bytes from offset, or all bytes to the end if length is
-	// −1.
+	// Get returns length bytes from offset, or all bytes from there if length is −1.
 	Get(ctx context.Context, name string, offset, length int64) ([]byte, error)
 	Stat(ctx context.Context, name string) (Blob, error)
 	// List yields the blobs whose names begin with prefix, sorted by name.
@@ -60,28 +59,28 @@ func Damage(name, what string) error {
 	return fmt.Errorf("%w: blob %s of the album %s", ErrDamaged, name, what)
 }
 
-// A Pin is the owner's own record of a blob. It is needed because the server's
-// list of blobs and times is untrusted.
+// A Pin is the owner's record of a blob. It replaces the server's untrusted list of
+// blobs and times.
 type Pin struct {
 	Size int64
-	// Digest is the first half of the SHA-256. It suffices, because only the
-	// owner creates blobs.
+	// Digest is the first half of the SHA-256, which suffices because only the owner
+	// creates blobs.
 	Digest [16]byte
 	// Time is when the owner's device wrote the blob, in seconds since 1970.
 	Time int64
 }
 
-// PinOf returns the pin of a blob with bytes b that was written at a time.
+// PinOf returns the pin of a blob with bytes b that was written at time `at`.
 func PinOf(b []byte, at time.Time) Pin {
 	d := sha256.Sum256(b)
 	return Pin{int64(len(b)), [16]byte(d[:16]), at.Unix()}
 }
 
-// Matches reports whether b in the server's list has the pinned size and digest.
+// Matches reports whether the listed blob b has the pinned size and digest.
 func (p Pin) Matches(b Blob) bool { return p.Size == b.Size && p.Digest == [16]byte(b.Digest[:16]) }
 
-// Check lists the blobs of a store and returns the pinned blobs that are missing
-// or changed, with the problem of each. It empties pins.
+// Check maps the names of pinned blobs that a store lacks or lists with other bytes
+// to their problems. It removes all listed blobs from pins.
 func Check(ctx context.Context, s Store, pins map[string]Pin) (damaged map[string]string, err error) {
 	damaged = map[string]string{}
 	err = s.List(ctx, "", func(b Blob) error {

@@ -15,7 +15,7 @@ type Cloud struct {
 	Album  cpar.IndexID
 }
 
-// Others returns the number of other albums that the server has for the owner.
+// Others returns the number of the owner's other albums at the server.
 func (c Cloud) Others(ctx context.Context) (n int, err error) {
 	all, err := c.Client.Albums(ctx)
 	for _, a := range all {
@@ -26,10 +26,10 @@ func (c Cloud) Others(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// kind translates errors of the client about a blob into errors of this package.
+// kind translates the client's errors about a blob into errors of this package.
 func kind(name string, err error) error {
 	switch {
-	case errors.Is(err, cpar.ErrCorrupt): // its hint is for indexes
+	case errors.Is(err, cpar.ErrCorrupt): // replaced, because its hint is about indexes
 		return Damage(name, "is damaged at the server")
 	case errors.Is(err, cparhttp.ErrNotFound):
 		return fmt.Errorf("%w: %w", cpar.ErrCloud, ErrNotFound)
@@ -63,8 +63,8 @@ func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
 	return blob(i), kind(name, err)
 }
 
-// maxBlobs bounds a listing, so that a hostile server cannot fill the memory. At
-// 20 MB per pack, it allows albums of 80 TB.
+// maxBlobs bounds a listing, so that a hostile server cannot fill the memory. With
+// packs of 20 MB, it allows albums of 80 TB.
 const maxBlobs = 4 << 20
 
 func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) error {

@@ -25,16 +25,15 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// Options describe a catalogue and this device's copy of it.
 type Options struct {
 	Store blobs.Store
 	Album cpar.IndexID
-	// Folder contains the newest generation and its segments, encrypted as at
-	// the server.
+	// Folder contains this device's newest generation and its segments, encrypted
+	// as at the server.
 	Folder string
 	Secret seed.Secret
-	// See compares a generation with those that this device has seen, and
-	// records it. If the digest is zero, See records nothing.
+	// See compares a generation with those that this device has seen, and records
+	// it unless its digest is zero.
 	See func(number uint64, digest [sha256.Size]byte, h user.History) error
 }
 
@@ -46,15 +45,16 @@ type Catalogue struct {
 	state    *State
 	segments []*segment
 	sent     int64
-	looking  bool // the folder must not change
+	looking  bool // see Newest
 }
 
 // maxMerged bounds the size of a segment that a small commit merges from its
-// changes and the newest segments. A higher bound would make one photo costly.
+// changes and the newest segments. A higher bound would make it costly to add one
+// photo.
 const maxMerged = 64 << 10
 
-// keptGenerations is the number of generations that a commit keeps at the
-// server, for devices that are about to read them.
+// keptGenerations is the number of generations kept at the server for devices
+// that are about to read them.
 const keptGenerations = 64
 
 // Open opens the device's copy without a request to the server.
@@ -69,22 +69,21 @@ func Open(ctx context.Context, o Options) (*Catalogue, error) {
 	}
 	number, _ := strconv.ParseUint(strings.TrimPrefix(filepath.Base(slices.Max(names)), generationPrefix), 16, 64)
 	b, err := os.ReadFile(slices.Max(names))
-	if errors.Is(err, fs.ErrNotExist) { // another process has just kept a newer one
+	if errors.Is(err, fs.ErrNotExist) { // another process has just stored a newer generation
 		return Open(ctx, o)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the catalogue: %w: %w", cpar.ErrStorage, err)
 	}
 	if g, err := c.openGeneration(number, b); err == nil {
-		// A copy that is damaged, or that another process is changing, is fetched
-		// again.
+		// Sync replaces a copy that is damaged or that another process is changing.
 		_ = c.load(ctx, g, func(l listed) ([]byte, error) { return c.local(l) })
 	}
 	return c, nil
 }
 
-// lock keeps other catalogues of this device, also in other processes, from
-// changing the folder, and from seeing a newer generation than c is about to see.
+// lock keeps this device's other catalogues, also in other processes, from changing
+// the folder and from seeing a newer generation than c is about to see.
 func (c *Catalogue) lock(ctx context.Context) (release func(), err error) {
 	l := flock.New(filepath.Join(c.Folder, "lock"), flock.SetPermissions(0o600))
 	if _, err := l.TryLockContext(ctx, 20*time.Millisecond); err != nil {
@@ -93,8 +92,8 @@ func (c *Catalogue) lock(ctx context.Context) (release func(), err error) {
 	return func() { l.Close() }, nil
 }
 
-// Newest fetches the newest state, and changes neither c nor the folder. It may run
-// beside other calls.
+// Newest fetches the newest state and changes neither c nor the folder. Other calls
+// may run concurrently.
 func (c *Catalogue) Newest(ctx context.Context) (*State, error) {
 	look := &Catalogue{Options: c.Options, cipher: c.cipher, state: newState(0, nil), looking: true}
 	_, err := look.Sync(ctx)
@@ -148,7 +147,8 @@ func (c *Catalogue) local(l listed) ([]byte, error) {
 	return b, err
 }
 
-// load makes g the current generation. It calls fetch for new segments.
+// load makes g the current generation. It calls function fetch for segments that are
+// not in memory.
 func (c *Catalogue) load(ctx context.Context, g *generation, fetch func(listed) ([]byte, error)) error {
 	held := map[[16]byte]*segment{}
 	if c.now != nil {
@@ -180,7 +180,7 @@ func (c *Catalogue) load(ctx context.Context, g *generation, fetch func(listed) 
 	return nil
 }
 
-// fetch returns the bytes of a segment from the device's copy or the server.
+// fetch returns a segment's bytes from the device's copy or the server.
 func (c *Catalogue) fetch(ctx context.Context, l listed) ([]byte, error) {
 	if b, err := c.local(l); err == nil {
 		return b, nil
@@ -207,8 +207,8 @@ func (c *Catalogue) keep(name string, b []byte) error {
 	return nil
 }
 
-// Sync updates the device's copy to the server's newest generation. It returns
-// false if the server has no album.
+// Sync updates the device's copy to the newest generation. It returns false if the
+// server has no album.
 func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
 	release, err := c.lock(ctx)
 	if err != nil {
@@ -242,7 +242,7 @@ func (c *Catalogue) Sync(ctx context.Context) (bool, error) {
 
 // take fetches, checks and keeps a generation.
 func (c *Catalogue) take(ctx context.Context, number uint64) error {
-	if c.now != nil && number < c.now.number { // See refuses it with the reason
+	if c.now != nil && number < c.now.number { // See returns the error
 		return c.See(number, [32]byte{}, nil)
 	}
 	sealed, err := c.Store.Get(ctx, generationName(number), 0, -1)
@@ -283,15 +283,14 @@ func (c *Catalogue) settle(sealed []byte) error {
 	names, err := filepath.Glob(filepath.Join(c.Folder, "cpar-*"))
 	for _, name := range names {
 		if !keep[filepath.Base(name)] {
-			os.Remove(name) // if this fails, the file stays until the next commit
+			os.Remove(name) // if this fails, the next generation tries again
 		}
 	}
 	return err
 }
 
-// A Change describes how a commit changes a state.
 type Change struct {
-	Put      []*Photo // rows to add, or to replace if the key exists
+	Put      []*Photo // rows to add, or to replace by key
 	Remove   []Key
 	Pins     map[string]blobs.Pin
 	Unpinned []string
@@ -299,12 +298,12 @@ type Change struct {
 	Compact bool
 }
 
-// ErrCommitted marks an error that occurred after the server stored the generation.
+// ErrCommitted marks an error after the server has stored the generation.
 var ErrCommitted = errors.New("the change is in the album, but a later step failed")
 
-// Commit commits a generation with the change that create returns for the newest
-// state. If another device was faster, Commit calls create again. If the change
-// is empty, Commit does nothing.
+// Commit commits a generation with the change that function create returns for the
+// current state. If another device was faster, Commit fetches the newest state and
+// calls create again. It ignores an empty change.
 func (c *Catalogue) Commit(ctx context.Context, create func(*State) (*Change, error)) error {
 	for {
 		change, err := create(c.state)
@@ -331,8 +330,8 @@ func (c *Catalogue) Commit(ctx context.Context, create func(*State) (*Change, er
 	}
 }
 
-// commit writes the generation after the current generation. It returns ErrExists
-// if another device has already written it.
+// commit writes the generation after the current one. It returns ErrExists if
+// another device has already written that number.
 func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	release, err := c.lock(ctx)
 	if err != nil {
@@ -351,7 +350,7 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	rand.Read(l.id[:]) // never fails
 	sealed := sealSegment(c.cipher, s, l.name())
 	limit, merged := maxMerged, len(sealed)
-	if len(sealed) > maxMerged/4 { // a large commit may rewrite more
+	if len(sealed) > maxMerged/4 { // a large commit may merge more
 		limit = 8 * len(sealed)
 	}
 	for kept > 0 && (change.Compact || merged+int(c.now.segments[kept-1].bytes) <= limit) {
@@ -382,7 +381,7 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	}
 	if err := c.Store.Put(ctx, generationName(g.number), sealedGeneration); err != nil {
 		if errors.Is(err, blobs.ErrExists) {
-			c.Store.Delete(ctx, l.name()) // otherwise Tidy deletes it
+			c.Store.Delete(ctx, l.name()) // if this fails, Tidy deletes it
 		}
 		return err
 	}
@@ -390,7 +389,6 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	c.segments = append(slices.Clone(c.segments[:kept]), s)
 	c.now, c.state = g, newState(g.number, c.segments)
 	if g.number > keptGenerations {
-		// If this fails, Tidy deletes the blob.
 		_ = c.Store.Delete(ctx, generationName(g.number-keptGenerations))
 	}
 	err = errors.Join(c.See(g.number, g.digest, c.state.history()), c.keep(l.name(), sealed), c.settle(sealedGeneration))
@@ -400,9 +398,9 @@ func (c *Catalogue) commit(ctx context.Context, change *Change) error {
 	return nil
 }
 
-// Tidy deletes segments, generations and thumbnail parts (blobs of images) that
-// are no longer needed. Function old reports whether a blob is so old that no
-// device is about to read, list or pin it.
+// Tidy deletes unneeded segments, generations and thumbnail parts (blobs of
+// images). Function old reports whether a blob is so old that no device is about to
+// read, list or pin it.
 func (c *Catalogue) Tidy(ctx context.Context, old func(name string) bool) error {
 	if c.now == nil {
 		return nil

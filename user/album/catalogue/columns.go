@@ -15,8 +15,8 @@ import (
 	"cpar/user/album/blobs"
 )
 
-// A column is a sequence of numbers and bytes of one kind. Columns of equal
-// kinds compress better than rows.
+// A column is a sequence of numbers and bytes of one kind. Columns compress better
+// than rows.
 type column []byte
 
 func (c *column) uint(x uint64) { *c = binary.AppendUvarint(*c, x) }
@@ -46,11 +46,11 @@ const (
 	columns
 )
 
-// maxHeight is the maximum height in pixels that a row can store.
+// maxHeight is the maximum height in pixels of a photo in a row.
 const maxHeight = 1<<20 - 1
 
-// A writer encodes rows as columns. Values that grow slowly from row to row are
-// encoded as differences.
+// A writer encodes rows as columns. It encodes values that change little from row
+// to row as differences.
 type writer struct {
 	col     [columns]column
 	strings map[string]uint64
@@ -58,7 +58,7 @@ type writer struct {
 	last    struct{ folder, size, time, modified, lat, lon int64 }
 }
 
-// word returns the number of a string in the dictionary, and adds new strings.
+// word returns the number of a string in the dictionary, and adds a new string.
 func (w *writer) word(s string) uint64 {
 	n, ok := w.strings[s]
 	if !ok {
@@ -75,7 +75,8 @@ func delta(last *int64, x int64) int64 {
 	return d
 }
 
-// shared writes the part of a name that differs from the previous name.
+// shared writes the length of a name's common prefix with the previous name, and
+// the rest.
 func (w *writer) shared(c int, name string) {
 	n := 0
 	for n < len(name) && n < len(w.name) && name[n] == w.name[n] {
@@ -177,7 +178,7 @@ func (s *segment) appendBinary(b []byte) []byte {
 // A reader decodes columns. After the first failure it returns zero values.
 type reader struct {
 	col     [columns]column
-	columns int // number of columns that the segment has
+	columns int // number of columns in the segment
 	strings []string
 	name    string
 	last    struct{ folder, size, time, modified, lat, lon int64 }
@@ -247,8 +248,8 @@ func (r *reader) shared(c int) string {
 	return r.name
 }
 
-// count reads from column of the number of items in column c, which have at least
-// one byte each.
+// count reads the number of items in column c from column `of`. It fails if they
+// cannot have a byte each.
 func (r *reader) count(of, c int) int {
 	n := r.uint(of)
 	if n > uint64(len(r.col[c])) {
@@ -307,7 +308,7 @@ func (r *reader) photo(p *Photo) {
 func readSegment(b []byte) (*segment, error) {
 	r := &reader{}
 	var lengths [columns]uint64
-	// In a segment of version 1, the columns follow after one length less.
+	// A segment of version 1 lacks the last column and its length.
 	for total := uint64(0); r.columns < colContents || r.columns < columns && total != uint64(len(b)); r.columns++ {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > math.MaxInt32 {

@@ -17,11 +17,11 @@ type generation struct {
 	album    cpar.IndexID
 	number   uint64
 	segments []listed
-	// digest identifies the generation. It is computed and not stored.
+	// digest identifies the generation. It is not stored.
 	digest [sha256.Size]byte
 }
 
-// The type listed is the entry of a segment in a generation.
+// The type listed is a segment's entry in a generation.
 type listed struct {
 	id     [16]byte
 	bytes  uint32
@@ -32,13 +32,12 @@ func (l listed) name() string { return segmentPrefix + hex.EncodeToString(l.id[:
 
 const (
 	generationPrefix, segmentPrefix = "cpar-gen-", "cpar-seg-"
-	// ThumbPrefix begins the names of thumbnail parts, the blobs that package
-	// thumbs writes.
+	// ThumbPrefix begins the names of thumbnail parts, the blobs of package thumbs.
 	ThumbPrefix = "cpar-thumb-"
 
 	generationMagic   = "CPAR"
 	generationKind    = 'C'
-	generationVersion = 2 // version 1 had no digests of contents in its rows
+	generationVersion = 2 // rows of version 1 had no content digests
 )
 
 func generationName(number uint64) string { return fmt.Sprintf(generationPrefix+"%016x", number) }
@@ -86,7 +85,8 @@ func (g *generation) binding() string {
 	return fmt.Sprintf("cpar/v1/album generation/%v/%d", g.album, g.number)
 }
 
-// history returns the digests of all generations before s, newest first.
+// history returns the digests of all generations before s, newest first, as See
+// expects them.
 func (s *State) history() user.History {
 	h := make(user.History, 0, len(s.ancestors))
 	for a := range slices.Chunk(s.ancestors, ancestorBytes) {

@@ -4,14 +4,14 @@
 //	rows, pins ─▶ segment ─zstd, padding, AES-256-GCM─▶ cpar-seg-RANDOM
 //	segments   ─▶ generation ──────────────────────────▶ cpar-gen-NUMBER
 //
-// A segment adds, replaces and removes rows of earlier segments. A commit writes
-// a segment with its changes and then a generation that lists all segments, under
-// a name that must be free. If the name is taken, the writer loads that
-// generation and repeats its changes. A commit merges small new segments into its
-// own, so that a generation lists few segments.
+// A segment adds rows, and replaces and removes rows of earlier segments. A commit
+// writes a segment with its changes and then a generation that lists all segments,
+// under a name that must be free. If the name is taken, the writer loads that
+// generation and repeats its changes. A commit merges recent small segments into
+// its own, so that a generation lists few segments.
 //
-// Every generation records the digest of its parent, so a device notices a server
-// that rolls back or forks, as for indexes.
+// Every commit records the digest of the generation before it, so a device notices
+// if the server rolls back or forks the album.
 package catalogue
 
 import (
@@ -26,9 +26,9 @@ import (
 
 // A Photo is a row of the catalogue.
 type Photo struct {
-	// Folder has slashes between names, but not at its ends.
+	// Folder has slashes between its names, but not at its ends.
 	Folder, Name string
-	// Files lists the photo first, then its sidecars and other files.
+	// Files lists the photo's own file first, then sidecars and other files.
 	Files []File
 	// Time is when the photo was taken, in seconds since 1970 as if the camera's
 	// clock showed UTC, or 0.
@@ -40,11 +40,10 @@ type Photo struct {
 	// Place is where the photo was taken, rounded as the owner chose, or nil.
 	Place    *Place
 	Keywords []Keyword
-	// Content is the digest of the image by decode.ContentDigest, by which
-	// indexes recognise photos. It is zero if an older program added the photo.
+	// Content is the image's decode.ContentDigest, by which indexes recognise
+	// photos. It is zero if an older program added the photo.
 	Content [sha256.Size]byte
-	// Trashed is when the photo was moved to the trash, in nanoseconds since
-	// 1970, or 0.
+	// Trashed is when the photo moved to the trash, in nanoseconds since 1970, or 0.
 	Trashed int64
 }
 
@@ -52,19 +51,19 @@ type Photo struct {
 type File struct {
 	Name string
 	Size int64
-	// Modified is in nanoseconds since 1970.
+	// Modified is the file's time in nanoseconds since 1970.
 	Modified int64
 	Object   string // kopia's id of the contents
 }
 
-// A Place is in units of 10⁻⁵ degrees, about a metre.
+// A Place holds degrees times 10⁵, so that a unit is about a metre.
 type Place struct{ Lat, Lon int32 }
 
 // A Source is the origin of a keyword.
 type Source uint8
 
 const (
-	Human     Source = iota // in the photo's files, entered by a person
+	Human     Source = iota // entered by a person in the photo's files or manifest
 	Accepted                // accepted or entered by a person in the album
 	Suggested               // suggested by CPAR
 )
@@ -73,8 +72,7 @@ func (s Source) String() string { return [...]string{"human", "accepted", "sugge
 
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// A Keyword is a keyword of a photo. Only suggestions have a probability, in
-// percent.
+// A Keyword is a photo's keyword. Only suggestions have a Probability, in percent.
 type Keyword struct {
 	Word        string `json:"word"`
 	Source      Source `json:"source"`
@@ -103,7 +101,7 @@ func (p *Photo) Has(word string) bool {
 	return slices.ContainsFunc(p.Keywords, func(k Keyword) bool { return metadata.Fold(k.Word) == metadata.Fold(word) })
 }
 
-// SameFiles reports whether two rows have the same files with the same bytes.
+// SameFiles reports whether two rows have files of the same names and bytes.
 func (p *Photo) SameFiles(o *Photo) bool {
 	return slices.EqualFunc(p.Files, o.Files, func(a, b File) bool { return a.Name == b.Name && a.Object == b.Object })
 }

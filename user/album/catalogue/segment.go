@@ -19,14 +19,14 @@ type segment struct {
 	removed   []Key
 	pins      map[string]blobs.Pin
 	unpinned  []string
-	ancestors []byte // digests of the generations before each commit to the segment, oldest first
+	ancestors []byte // for each merged commit, the digest of the generation before it, oldest first
 }
 
 // ancestorBytes is the length of an ancestor's digest, as in user.History.
 const ancestorBytes = 8
 
-// merge returns a segment with the effect of several segments in order. If bottom
-// is set, no earlier segments exist, so the result removes nothing.
+// merge returns a segment with the effect of several segments in order. If
+// `bottom` is set, there are no earlier segments, so the result removes nothing.
 func merge(all []*segment, bottom bool) *segment {
 	out := &segment{pins: map[string]blobs.Pin{}}
 	photos, removed, unpinned := map[Key]*Photo{}, map[Key]bool{}, map[string]bool{}
@@ -88,10 +88,10 @@ func newState(number uint64, all []*segment) *State {
 	return s
 }
 
-// Photos returns all rows by folder and name, including those in the trash.
+// Photos returns all rows, including the trash, sorted by folder and name.
 func (s *State) Photos() []*Photo { return s.sorted() }
 
-// Photo returns the photo of a path that is not in the trash, or nil.
+// Photo returns the photo with a path outside the trash, or nil.
 func (s *State) Photo(path string) *Photo { return s.photos[Key{Path: path}] }
 
 var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {

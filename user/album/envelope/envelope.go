@@ -34,9 +34,9 @@ func New(secret seed.Secret, kind string) *Cipher {
 func Size(n int) int { return padded(4 + n + aead.Overhead) }
 
 // padded returns the size to which n bytes are padded: a multiple of 4 KiB with
-// few significant bits. It reveals little about n and is at most 12 % larger if n
-// is large (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
-// Communication with PURBs", PETS 2019).
+// few significant bits. This size reveals little about n. For large n, it exceeds n
+// by at most 12 % (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files
+// and Communication with PURBs", PETS 2019).
 func padded(n int) int {
 	n = max(n, 1)
 	e := bits.Len(uint(n)) - 1

@@ -12,14 +12,13 @@ import (
 
 // An Index answers queries about the rows of a catalogue.
 type Index struct {
-	photos []*catalogue.Photo
-	// keywords lists the distinct keywords.
+	photos   []*catalogue.Photo
 	keywords []keyword
 	// tokens lists the distinct tokens of all keywords, sorted.
 	tokens []string
-	// having[i] lists the positions in keywords of those that contain tokens[i].
+	// having[i] lists the positions of the keywords that contain tokens[i].
 	having [][]int
-	// folders and cameras map folded names to rows.
+	// folders and cameras map folded names to positions in photos.
 	folders, cameras map[string][]int32
 }
 
@@ -28,7 +27,7 @@ type keyword struct {
 	rows   []int32 // positions in Index.photos
 }
 
-// NewIndex indexes the rows for which keep returns true.
+// NewIndex indexes the rows for which function keep returns true.
 func NewIndex(photos []*catalogue.Photo, keep func(*catalogue.Photo) bool) *Index {
 	x := &Index{folders: map[string][]int32{}, cameras: map[string][]int32{}}
 	byWord, byToken := map[string]int{}, map[string][]int{}
@@ -74,7 +73,7 @@ func NewIndex(photos []*catalogue.Photo, keep func(*catalogue.Photo) bool) *Inde
 	return x
 }
 
-// Find returns the rows that a query finds, in the order of the catalogue.
+// Find returns the rows that match a query, in the order given to NewIndex.
 func (x *Index) Find(q Query) []*catalogue.Photo {
 	var out []*catalogue.Photo
 	for i, found := range x.eval(q.root) {
@@ -85,7 +84,7 @@ func (x *Index) Find(q Query) []*catalogue.Photo {
 	return out
 }
 
-// eval reports for every row whether part n of a query finds it.
+// eval reports for every row whether it matches node n of a query.
 func (x *Index) eval(n node) []bool {
 	set := make([]bool, len(x.photos))
 	mark := func(rows []int32) {
@@ -148,8 +147,7 @@ func (x *Index) eval(n node) []bool {
 	return set
 }
 
-// candidates returns the positions of keywords that contain the first token of a
-// phrase.
+// candidates returns the positions of keywords that contain a phrase's first token.
 func (x *Index) candidates(n words) (list []int) {
 	first := n.tokens[0]
 	from := sort.SearchStrings(x.tokens, first)
@@ -178,7 +176,7 @@ func (n folder) has(folded string) bool {
 	return folded == string(n) || strings.HasPrefix(folded, string(n)+"/")
 }
 
-// A photo without a date is in no range.
+// has reports false for a photo without a date.
 func (n dates) has(p *catalogue.Photo) bool {
 	return p.Time != 0 && p.Time >= n.from && p.Time < n.to
 }
@@ -201,10 +199,10 @@ func fold(s string) string {
 	return strings.TrimSpace(strings.ToLower(s))
 }
 
-// earth is the mean radius of the earth in kilometres.
+// earth is the earth's mean radius in kilometres.
 const earth = 6371
 
-// has computes the distance by the haversine formula.
+// has compares the distance by the haversine formula.
 func (n place) has(p *catalogue.Photo) bool {
 	if p.Place == nil {
 		return false

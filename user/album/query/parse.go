@@ -2,18 +2,18 @@
 //
 //	dog beach 2024 -party ─▶ Parse ─▶ Query ─▶ Index.Find ─▶ rows
 //
-//	dog                a keyword with this word
-//	beach*             a keyword with a word that begins like this
-//	"old town"         a keyword with these words in this order
+//	dog                a keyword that contains this word
+//	beach*             a keyword with a word that begins with beach
+//	"old town"         a keyword with these consecutive words
 //	2024, 2024-07      the date of the photo; 2023..2024-05 is a range
 //	folder:photos/sea  a folder and all folders below it
 //	camera:canon       a part of the camera's name
 //	place:48.1,11.6~20 within 20 km of a place (10 km by default)
 //	name:img_17        a part of the file's name
 //	path:a/b.jpg       exactly this photo
-//	a b, a and b       both
-//	a or b             either or both ("and" binds more strongly)
-//	-a, not a          photos without it
+//	a b, a and b       photos that match both
+//	a or b             photos that match either ("and" binds more strongly)
+//	-a, not a          photos that do not match a
 //	( )                groups
 //
 // Words are compared by metadata.Fold.
@@ -35,10 +35,9 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Query is a parsed query.
 type Query struct{ root node }
 
-// All is the empty query, which finds every photo.
+// All is the empty query, which every photo matches.
 var All = Query{allOf{}}
 
 type node any
@@ -47,8 +46,8 @@ type (
 	allOf  struct{ of []node }
 	anyOf  struct{ of []node }
 	noneOf struct{ of node }
-	// The type words is a phrase of folded tokens. If begun is set, the last token
-	// may be the beginning of a longer token.
+	// The type words is a phrase of folded tokens. If `begun` is set, the last token
+	// also matches longer tokens that begin with it.
 	words struct {
 		tokens []string
 		begun  bool
@@ -70,8 +69,8 @@ type parser struct {
 	related func(word string) []string
 }
 
-// Parse parses a query. Function related, if not nil, returns words that a search
-// for a word also finds. Errors wrap cpar.ErrInput and name the column.
+// Parse parses a query. Function related, if not nil, returns other words that a
+// word of the query also finds. Errors wrap cpar.ErrInput and name the column.
 func Parse(text string, related func(word string) []string) (q Query, err error) {
 	if !utf8.ValidString(text) {
 		return q, fmt.Errorf("reading the query: %w: it is not UTF-8", cpar.ErrInput)
@@ -105,7 +104,7 @@ func (p *parser) space() {
 	}
 }
 
-// keyword consumes the operator word if it comes next, and reports whether it did.
+// keyword consumes the operator `word` if it comes next, and reports whether it did.
 func (p *parser) keyword(word string) bool {
 	rest := p.text[p.at:]
 	if len(rest) < len(word) || !strings.EqualFold(rest[:len(word)], word) {
@@ -288,8 +287,8 @@ func tokens(text string) []string {
 
 var date = regexp.MustCompile(`^([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?$`)
 
-// parseDates parses a date or a range of dates. Result isDate reports whether the
-// word looks like a date or range.
+// parseDates parses a date or a range of dates. Result isDate reports whether
+// `word` looks like one.
 func parseDates(word string) (from, to int64, isDate bool, err error) {
 	first, last, isRange := strings.Cut(word, "..")
 	if !isRange {
@@ -315,8 +314,8 @@ func parseDates(word string) (from, to int64, isDate bool, err error) {
 	return from, to, true, nil
 }
 
-// parseDate returns the first second of a year, month or day, and the first
-// second after it.
+// parseDate returns the first second of a year, month or day, and the first second
+// after it.
 func parseDate(word string) (from, to int64, err error) {
 	part := date.FindStringSubmatch(word)
 	number := func(s string, otherwise int) int {

@@ -6,8 +6,8 @@ import (
 )
 
 // Split divides a query into words, in the syntax of package wordvector, and the
-// rest, such as dates and folders. Photos can look like words, and the rest selects
-// among them. Words that exclude photos belong to both.
+// rest, such as dates and folders. A search finds photos that look like the words,
+// and the rest filters them. Excluded words belong to both.
 func (q Query) Split() (words string, rest Query) {
 	var list []string
 	n := split(q.root, &list)
@@ -17,8 +17,8 @@ func (q Query) Split() (words string, rest Query) {
 	return strings.Join(list, " "), Query{n}
 }
 
-// split appends the words of a node to list, and returns the node without them, or
-// nil if nothing is left.
+// split appends the words of a node to list and returns the rest of the node. The
+// rest of a phrase, or of an alternative with one, is nil.
 func split(n node, list *[]string) node {
 	switch n := n.(type) {
 	case words:
@@ -35,13 +35,13 @@ func split(n node, list *[]string) node {
 		if rest := remaining(n.of, list); len(rest) == len(n.of) {
 			return anyOf{rest} // without words
 		}
-		return nil // "beach or 2024": a photo of another year may look like a beach
+		return nil // for "beach or 2024", a photo of another year may look like a beach
 	}
 	return n
 }
 
-// quoted quotes a phrase of several tokens. Single words stay as they were typed,
-// so that a search can take them for one keyword together.
+// quoted quotes a phrase of several tokens. It does not quote single words, so
+// that a search can take several together for one keyword.
 func (n words) quoted() string {
 	if len(n.tokens) == 1 {
 		return n.tokens[0]

@@ -12,10 +12,10 @@ import (
 	"cpar/user/album/blobs"
 )
 
-// Adopt pins all packs (blobs of contents) in kopia's indexes, so that the next
-// generation keeps them. An interrupted run may have written both. Adopt
-// replaces old packs by new ones with the same contents, because maintenance by
-// another device may be deleting them.
+// Adopt pins all packs (blobs of contents) in kopia's indexes, because an
+// interrupted run may have written packs and indexes. Adopt replaces old unpinned
+// packs by new ones with the same contents, because maintenance by another device
+// may be deleting them.
 func (r *Repository) Adopt(ctx context.Context) error {
 	err := r.adoptAll(ctx, false)
 	if errors.Is(err, ErrBusy) { // maintenance by another device may have replaced a pack
@@ -46,8 +46,8 @@ func (r *Repository) adoptAll(ctx context.Context, refresh bool) error {
 	return r.Failed("reading the indexes", err)
 }
 
-// unpinned returns the time of the newest content of each unpinned pack, and the
-// contents of packs that are too old to be pinned.
+// unpinned returns each unpinned pack with the time of its newest content, and
+// the contents of the packs that are too old to pin.
 func (r *Repository) unpinned(ctx context.Context) (all map[string]time.Time, old []content.Info, err error) {
 	all = map[string]time.Time{}
 	err = r.writer.ContentReader().IterateContents(ctx, content.IterateOptions{}, func(c content.Info) error {
@@ -81,7 +81,7 @@ func (r *Repository) replace(ctx context.Context, contents []content.Info) error
 	return r.writer.Flush(ctx)
 }
 
-// adopt pins a blob that a killed run wrote at time `at`.
+// adopt pins a pack that an interrupted run wrote at time `at`.
 func (r *Repository) adopt(ctx context.Context, name string, at time.Time) error {
 	b, err := r.storage.store.Get(ctx, name, 0, -1)
 	if errors.Is(err, blobs.ErrNotFound) {

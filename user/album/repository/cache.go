@@ -13,8 +13,7 @@ import (
 // which is small and read at every opening.
 func kept(name string) bool { return strings.HasPrefix(name, "x") || strings.HasPrefix(name, "q") }
 
-// openCache creates the folder of kept blobs, and deletes those that no
-// generation pins any more.
+// openCache creates the folder of kept blobs, and deletes unpinned blobs in it.
 func (s *storage) openCache() error {
 	if err := os.MkdirAll(s.cache, 0o700); err != nil {
 		return err
@@ -28,8 +27,8 @@ func (s *storage) openCache() error {
 	return err
 }
 
-// get reads a part of a blob from the server or the cache. It checks files of the
-// cache against their pins.
+// get reads a range of a blob from the server or the cache. It checks cached files
+// against their pins.
 func (s *storage) get(ctx context.Context, name string, p blobs.Pin, pinned bool, offset, length int64) ([]byte, error) {
 	if s.cache == "" || !pinned || !kept(name) {
 		return s.store.Get(ctx, name, offset, length)
@@ -41,8 +40,7 @@ func (s *storage) get(ctx context.Context, name string, p blobs.Pin, pinned bool
 			return nil, err
 		}
 		if digestIs(b, p) {
-			// If this fails, the blob is fetched again, because an incomplete file
-			// does not match its digest.
+			// If this fails, a later call finds a wrong digest and fetches the blob again.
 			_ = os.WriteFile(file, b, 0o600)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"cpar/user/album/blobs"
 )
 
-// blobBytes contains a blob's bytes in the form that kopia's storages accept.
+// blobBytes implements the interface through which kopia's storages accept bytes.
 type blobBytes []byte
 
 func (c blobBytes) Length() int { return len(c) }
@@ -52,13 +52,13 @@ func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 	return b, nil
 }
 
-// An output is a buffer in the form that kopia's storages accept.
+// An output is a buffer into which kopia's storages write.
 type output struct{ bytes.Buffer }
 
 func (o *output) Length() int { return o.Len() }
 
-// owns returns an error if a folder has blobs of another repository, which Export
-// would delete.
+// owns returns an error if a folder contains blobs of another repository, because
+// Export would delete them.
 func (r *Repository) owns(ctx context.Context, to blob.Storage, have map[blob.ID]blob.Metadata) error {
 	if len(have) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (r *Repository) owns(ctx context.Context, to blob.Storage, have map[blob.ID
 }
 
 // exported opens a folder in the layout of kopia's own storage, and lists its
-// blobs. If it is only looked at, it may be missing, and to is nil.
+// blobs. If `look` is set and the folder does not exist, result `to` is nil.
 func exported(ctx context.Context, folder string, look bool) (to blob.Storage, have map[blob.ID]blob.Metadata, err error) {
 	if folder, err = filepath.Abs(folder); err != nil {
 		return nil, nil, err
@@ -94,10 +94,9 @@ func exported(ctx context.Context, folder string, look bool) (to blob.Storage, h
 	return to, have, err
 }
 
-// Export copies the blobs of the repository into a folder in the layout of
-// kopia's own storage, and removes others there. Blobs that the folder has are
-// not copied again. It returns the number of bytes copied. A dry run counts
-// them.
+// Export copies the repository's blobs, except those that the folder has, into a
+// folder in the layout of kopia's own storage, and deletes others there. It returns
+// the number of bytes copied, or that a dry run would copy.
 func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tell progress.Func) (copied int64, err error) {
 	to, have, err := exported(ctx, folder, dryRun)
 	if err != nil {
@@ -118,7 +117,7 @@ func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tel
 		tell.Report("copying", done, total)
 		done++
 		if _, pinned := r.storage.pin(string(id)); !pinned && string(id) != schedule {
-			delete(all, id) // left behind by a run that was killed
+			delete(all, id) // left by a killed run
 			continue
 		}
 		if h, ok := have[id]; ok && h.Length == m.Length && string(id) != schedule {

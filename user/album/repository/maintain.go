@@ -21,7 +21,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// A File is a file in a tree (a snapshot). Its path is separated by slashes.
+// A File is a file in a tree (a snapshot). Slashes separate the names in its path.
 type File struct {
 	Path     string
 	Object   string
@@ -29,7 +29,7 @@ type File struct {
 	Modified time.Time
 }
 
-// These trees are snapshots that keep objects from being collected. kopia shows
+// These trees are snapshots that protect objects from maintenance. kopia shows
 // them as cpar@album:/NAME.
 const (
 	Photos = "/photos"
@@ -60,7 +60,7 @@ func (r *Repository) WriteTree(ctx context.Context, tree string, files []File) e
 	return r.Failed("writing the tree", err)
 }
 
-// writeFolder writes the directory objects of the files below a folder.
+// writeFolder writes the directory objects for a folder and all folders below it.
 func (r *Repository) writeFolder(ctx context.Context, folder string, files []File) (*snapshot.DirEntry, error) {
 	var b snapshotfs.DirManifestBuilder
 	below := map[string][]File{}
@@ -92,11 +92,9 @@ func (r *Repository) writeFolder(ctx context.Context, folder string, files []Fil
 }
 
 // Maintain compacts kopia's indexes and removes contents that are in no tree.
-// kopia deletes a pack (a blob of file contents) a day after its last reference
-// is gone. Only one device may run Maintain, initially the first that does. With
-// takeOver, this device takes over the task.
-//
-// The server deletes blobs after the next generation has been committed.
+// kopia deletes a pack (a blob of file contents) a day after the last reference
+// is gone. Only one device may run Maintain: the first that does, or later the
+// last that sets takeOver. Pinned blobs are deleted after the next commit.
 func (r *Repository) Maintain(ctx context.Context, takeOver bool) error {
 	// Packs that Abandon has removed contain deleted contents, which kopia cannot
 	// read and would otherwise never drop.

@@ -16,14 +16,14 @@ import (
 // Distrust records packs that the server has lost or changed. Mend replaces them.
 func (r *Repository) Distrust(packs map[string]string) { r.lost = packs }
 
-// Mend removes from the index the contents (chunks) of an object that are in
-// distrusted packs, and reports whether there are any. The caller must then Put
-// the file again. Put alone does not send contents that the index has.
+// Mend removes an object's contents (chunks) in distrusted packs from the index,
+// and reports whether there are any. The caller must then Put the file again,
+// because Put does not send contents that the index has.
 func (r *Repository) Mend(ctx context.Context, id string) (again bool, err error) {
 	if len(r.lost) == 0 {
 		return false, nil
 	}
-	r.mending.Lock() // otherwise another file with the same content could delete it after it was sent again
+	r.mending.Lock() // otherwise Mend of another file could delete a shared content that was just resent
 	defer r.mending.Unlock()
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -36,9 +36,9 @@ func (r *Repository) Mend(ctx context.Context, id string) (again bool, err error
 	return again, r.Failed("replacing lost contents", err)
 }
 
-// distrusted returns the contents of an object that are in distrusted packs. If
-// the list of the object's contents is in such a pack, the other contents are
-// unknown, and whole is false.
+// distrusted returns an object's contents in distrusted packs. If the list of the
+// object's contents is in such a pack, the other contents are unknown and result
+// whole is false.
 func (r *Repository) distrusted(ctx context.Context, id string) (found []content.Info, whole bool, err error) {
 	o, err := object.ParseID(id)
 	if err != nil {
@@ -62,9 +62,9 @@ func (r *Repository) distrusted(ctx context.Context, id string) (found []content
 	return found, true, err
 }
 
-// Reindex adds the contents of all pinned packs to a new index, from the copies of
-// their entries that kopia keeps at the end of each pack. Entries of other indexes
-// that are newer stay in force.
+// Reindex adds the contents of all pinned packs to a new index, from the index
+// entries that kopia copies to the end of each pack. Newer entries of other
+// indexes stay in force.
 func (r *Repository) Reindex(ctx context.Context) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -89,10 +89,9 @@ func (r *Repository) Missing(ctx context.Context, id string) (bool, error) {
 	return len(found) > 0 || !whole, r.Failed("finding an object", err)
 }
 
-// Abandon removes from the index the distrusted packs that none of the objects
-// needs, and returns the number of other distrusted packs. The next generation
-// no longer pins the removed ones. Maintain rewrites the folders that they
-// contained.
+// Abandon removes distrusted packs that none of the objects needs, and returns the
+// number of the others. The next generation unpins the removed packs. Later
+// snapshots rewrite directories that were in them.
 func (r *Repository) Abandon(ctx context.Context, objects iter.Seq[string]) (left int, err error) {
 	ctx, done := r.storage.guard(ctx)
 	defer done()

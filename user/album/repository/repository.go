@@ -4,9 +4,9 @@
 //	file ─▶ splitter ─▶ deduplication ─▶ AEAD ─▶ packs ║─▶ blob store
 //	object ─▶ index ─▶ ranges of packs ║─▶ file
 //
-// kopia's libraries (v0.23.1) do the work, so that an unmodified kopia can read
-// an Export. kopia trusts its storage for names, sizes and times of blobs. This
-// package takes them from pins, the owner's own record, instead.
+// kopia's libraries (v0.23.1) do the work, so an unmodified kopia can read an
+// Export. kopia trusts its storage for the names, sizes and times of blobs. This
+// package takes them from pins instead, the owner's own record.
 //
 // kopia gets a configuration without secrets and no folder for caches, because its
 // index cache is not encrypted and its content cache is slow. This package caches
@@ -37,7 +37,7 @@ import (
 	"cpar/user/album/blobs"
 )
 
-// Options describe a repository and this device's place for it.
+// Options describe a repository and this device's folder for it.
 type Options struct {
 	Store blobs.Store
 	// Folder is a private folder for index blobs and, while Open runs, kopia's
@@ -47,13 +47,13 @@ type Options struct {
 	Secret seed.Secret
 	// Pins are the pins of the catalogue's newest generation, by blob.
 	Pins map[string]blobs.Pin
-	// Newest, if not nil, returns the pins of the newest generation at the server. A
-	// pinned blob is missing without damage if another device has unpinned it.
+	// Newest, if not nil, returns the pins of the newest generation at the server. If
+	// another device has unpinned a missing blob, nothing is damaged.
 	Newest func(context.Context) (map[string]blobs.Pin, error)
-	// Now returns the time. The default is time.Now.
+	// Now defaults to time.Now.
 	Now func() time.Time
-	// Strict hides index blobs that no generation pins, which a killed run may have
-	// left, and makes every read ask the server.
+	// Strict hides unpinned index blobs, which a killed run may have left, and
+	// reads every blob from the server.
 	Strict bool
 }
 
@@ -65,7 +65,7 @@ type Repository struct {
 	writer  repo.DirectRepositoryWriter
 	config  string
 	fatal   error
-	whole   bool // this process has listed all blobs
+	whole   bool // whether this process has listed all blobs
 	lost    map[string]string
 	mending sync.Mutex
 	there   map[string]bool // pinned packs that the server has
@@ -78,9 +78,8 @@ func Password(secret seed.Secret) string {
 	return fmt.Sprintf("%x", p[:])
 }
 
-// storageType is the type of the storage in kopia's configuration. The
-// configuration refers to an open storage by its number, so it contains no
-// address or token.
+// storageType is the type of storage in kopia's configuration, which refers to an
+// open storage by number and so contains no address or token.
 const storageType = "cpar"
 
 type connection struct {
@@ -151,7 +150,7 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 }
 
 // create initializes the repository if the store has none. All secrets derive
-// from the album's secret, so two devices that do this at once create the same
+// from the album's secret, so two devices that run create at once create the same
 // repository.
 func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
 	ctx, done := r.storage.guard(ctx)
@@ -227,7 +226,7 @@ func (r *Repository) connect(ctx context.Context, o Options, number int) error {
 	return err
 }
 
-// deviceName returns the random name under which this device owns maintenance.
+// deviceName returns the random name of this device as owner of maintenance.
 func deviceName(folder string) (string, error) {
 	file := filepath.Join(folder, "device")
 	b, err := os.ReadFile(file)
@@ -238,8 +237,8 @@ func deviceName(folder string) (string, error) {
 	return name, durable.WriteFile(file, []byte(name), 0o600)
 }
 
-// Failed wraps an error of kopia. If the storage has noticed damage, Failed
-// returns that error instead, because kopia obscures it.
+// Failed wraps an error of kopia. If the storage has noticed damage, Failed wraps
+// that error instead, because kopia obscures it.
 func (r *Repository) Failed(what string, err error) error {
 	r.storage.mu.Lock()
 	damage := r.storage.damage
@@ -264,8 +263,8 @@ func (r *Repository) Close(ctx context.Context) error {
 	return errors.Join(err, r.storage.strays.write(r.whole))
 }
 
-// Put stores a file and returns its object. Contents that the repository has
-// are not sent again. Flush makes the object durable.
+// Put stores a file and returns the id of its object. It does not resend contents
+// that the repository has. Flush makes the object durable.
 func (r *Repository) Put(ctx context.Context, file io.Reader) (id string, size int64, err error) {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -294,7 +293,7 @@ func (r *Repository) Sent() int64 {
 	return r.storage.sent
 }
 
-// Store stores a blob that is not kopia's. The next generation pins it.
+// Store stores a blob that kopia does not use. The next generation pins it.
 func (r *Repository) Store(ctx context.Context, name string, b []byte) error {
 	if err := r.storage.store.Put(ctx, name, b); err != nil {
 		return fmt.Errorf("sending to the album: %w", err)
@@ -306,24 +305,22 @@ func (r *Repository) Store(ctx context.Context, name string, b []byte) error {
 	return nil
 }
 
-// Drop deletes a blob that Store has stored, once a generation without it has
-// been committed.
+// Drop deletes a blob of Store after the commit of a generation without it.
 func (r *Repository) Drop(ctx context.Context, name string) error {
 	return r.storage.DeleteBlob(ctx, blob.ID(name))
 }
 
-// Changes returns the blobs that the next generation must pin, and those that it
-// must no longer pin.
+// Changes returns the blobs that the next generation must pin and unpin.
 func (r *Repository) Changes() (added map[string]blobs.Pin, removed []string) {
 	return r.storage.changes()
 }
 
-// maxUnpinned is the longest time between writing and pinning a blob. Maintenance by
-// another device deletes unpinned blobs that it has seen for a day.
+// maxUnpinned is the longest time between writing and pinning a blob. Maintenance
+// deletes blobs that the maintaining device has seen unpinned for a day.
 const maxUnpinned = 20 * time.Hour
 
-// Fresh returns ErrBusy if this process wrote an unpinned blob so long ago that
-// another device may have deleted it, for example before the computer slept.
+// Fresh returns ErrBusy if this process wrote an unpinned blob so long ago, for
+// example before the computer slept, that another device may have deleted it.
 func (r *Repository) Fresh() error {
 	r.storage.mu.Lock()
 	defer r.storage.mu.Unlock()
@@ -338,14 +335,14 @@ func (r *Repository) Fresh() error {
 // Since returns the time when this device first saw an unpinned blob.
 func (r *Repository) Since(name string) time.Time { return r.storage.strays.since(name) }
 
-// Committed takes over the pins of a committed generation, and deletes the blobs
-// that the generation no longer pins.
+// Committed adopts the pins of a committed generation, and deletes removed blobs
+// that the generation does not pin.
 func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) error {
 	return r.Failed("deleting blobs", r.storage.committed(ctx, pins))
 }
 
-// Rely returns an error if the server lacks one of the packs, which photos are
-// about to need. It asks once for each pack.
+// Rely returns an error if the server lacks one of the packs. It asks for each
+// pack once.
 func (r *Repository) Rely(ctx context.Context, packs []string) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -364,8 +361,8 @@ func (r *Repository) Rely(ctx context.Context, packs []string) error {
 	return nil
 }
 
-// Packs returns the names of the blobs that contain an object. They must be pinned
-// with their full length. Call it after Adopt.
+// Packs returns the names of the blobs that contain an object. It fails if one is
+// unpinned or its pinned size is too small. Call Packs after Adopt.
 func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -411,7 +408,7 @@ func (r *Repository) Open(ctx context.Context, id string) (io.ReadSeekCloser, er
 	return &opened{f, done}, nil
 }
 
-// An opened object ends its guard when it is closed.
+// An opened object ends its guard (see storage.guard) when it is closed.
 type opened struct {
 	object.Reader
 	done func()

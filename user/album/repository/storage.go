@@ -24,55 +24,57 @@ import (
 //	bytes             a blob that is read whole must have the pinned digest
 //	times             come from the owner's devices, never from the server
 //
-// kopia decides by times what to compact and delete. A blob that no generation
-// has pinned counts as written when this device first saw it, so that it stays
-// until it is certainly abandoned. Pinned blobs are deleted only after a
-// generation without them has been committed.
+// kopia uses times to decide which blobs to compact and delete. An unpinned blob
+// has the time when this device first saw it, so that it stays until it is
+// certainly abandoned. Pinned blobs are deleted only after the commit of a
+// generation without them.
 type storage struct {
 	blob.DefaultProviderImplementation
 	store  blobs.Store
 	cache  string // folder of cached index blobs, or ""
 	now    func() time.Time
 	strays *strays
-	strict bool // hides index blobs that no generation pins
+	strict bool // see Options.Strict
 
 	mu      sync.Mutex
 	pins    map[string]blobs.Pin // pins of the catalogue's newest generation
 	added   map[string]blobs.Pin // blobs added since that generation
 	removed map[string]bool      // blobs removed since that generation
-	// found contains index blobs that kopia has read and the next generation will
-	// pin. Listed blobs do not suffice, because another device may be deleting them.
+	// found contains unpinned index blobs that kopia has read. The next generation
+	// pins them. It ignores blobs that are only listed, because another device may
+	// be deleting them.
 	found map[string]blobs.Pin
 	sent  int64
-	// damage is the first failure of the server during the operations in progress.
-	// It cancels them, because kopia repeats a failed listing of its indexes for
-	// ever. All of them report it.
+	// damage is the first failure of the server during the operations in progress,
+	// which all report it. Method fail cancels them, because kopia repeats a failed
+	// listing of its indexes forever.
 	damage  error
 	cancels map[int]context.CancelCauseFunc
 	last    int
 	// newest returns the pins of the newest generation at the server.
 	newest func(context.Context) (map[string]blobs.Pin, error)
 	asking sync.Mutex // held while newest runs
-	// creating hides the parts of a repository whose creation was interrupted.
+	// creating hides blobs that an interrupted creation has left.
 	creating bool
 }
 
-// ErrBusy means that maintenance by another device has removed a blob on which
-// this run relied, or may have.
+// ErrBusy means that maintenance by another device has, or may have, removed a
+// blob on which this run relied.
 var ErrBusy = errors.New("maintenance by another device may have removed a blob on which this run relied")
 
 func errBusy() error {
 	return hint.Add(fmt.Errorf("%w: %w", cpar.ErrStorage, ErrBusy), "run the same command again")
 }
 
-// overwritten is the set of names of blobs that kopia replaces.
+// overwritten contains the names of blobs that kopia replaces.
 var overwritten = map[string]bool{"kopia.repository": true, "kopia.blobcfg": true, schedule: true}
 
-// schedule is the blob of kopia's record of its maintenance. No generation pins
-// it, because it changes with every task. kopia uses its time as the present.
+// schedule is the blob in which kopia records its maintenance. No generation pins
+// it, because every task changes it. kopia takes its time as the current time.
 const schedule = "kopia.maintenance"
 
-// foreign reports whether a blob belongs to the catalogue. kopia must not see it.
+// foreign reports whether a blob belongs to the catalogue or the thumbnails, so
+// that kopia must not see it.
 func foreign(name string) bool { return strings.HasPrefix(name, "cpar-") }
 
 func (s *storage) fail(err error) error {
@@ -87,8 +89,8 @@ func (s *storage) fail(err error) error {
 	return err
 }
 
-// missing returns the error for a pinned blob that the server does not have: damage
-// if the newest generation still pins it, and otherwise ErrBusy.
+// missing returns the error for a blob that the server lacks: damage if the newest
+// generation pins the blob, and otherwise ErrBusy.
 func (s *storage) missing(ctx context.Context, name string) error {
 	damage := blobs.Damage(name, "is missing")
 	if s.newest == nil {
@@ -106,7 +108,7 @@ func (s *storage) missing(ctx context.Context, name string) error {
 	return s.fail(errBusy())
 }
 
-// guard returns a context for an operation. It is cancelled if the server fails.
+// guard returns a context for an operation, which storage.fail cancels.
 func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
@@ -136,8 +138,8 @@ func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
 
 // hidden reports whether kopia must not see a blob, because kopia has deleted it,
 // because it is an unpinned marker of kopia's epochs, or because the storage is
-// strict and the blob is an unpinned index. A marker is a name without a secret, so
-// the server could make kopia allocate memory for a billion epochs.
+// strict and the blob is an unpinned index. The server could invent the name of a
+// marker and make kopia allocate memory for a billion epochs.
 func (s *storage) hidden(name string) bool {
 	_, pinned := s.pin(name)
 	s.mu.Lock()
@@ -284,8 +286,7 @@ func (s *storage) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o bl
 	return nil
 }
 
-// replace overwrites one of kopia's own files. The last writer wins, as kopia
-// expects.
+// replace replaces a blob of `overwritten`. The last writer wins, as kopia expects.
 func (s *storage) replace(ctx context.Context, name string, b []byte) error {
 	for {
 		old, err := s.store.Stat(ctx, name)
@@ -298,9 +299,9 @@ func (s *storage) replace(ctx context.Context, name string, b []byte) error {
 	}
 }
 
-// DeleteBlob deletes a blob that this process has added at once. It deletes other
-// blobs after the commit of a generation without them, because another device may
-// have pinned them meanwhile.
+// DeleteBlob immediately deletes an unpinned blob that this process has added. It
+// deletes other blobs after the commit of a generation without them, because
+// another device may have pinned them meanwhile.
 func (s *storage) DeleteBlob(ctx context.Context, id blob.ID) error {
 	name := string(id)
 	s.mu.Lock()
@@ -332,8 +333,7 @@ func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
 	return added, removed
 }
 
-// committed takes over the pins of a new generation and deletes the blobs that
-// the generation no longer pins.
+// committed implements Repository.Committed.
 func (s *storage) committed(ctx context.Context, pins map[string]blobs.Pin) error {
 	s.mu.Lock()
 	var drop []string

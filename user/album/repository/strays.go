@@ -13,13 +13,13 @@ import (
 
 // strays records when this device first saw each unpinned blob. Either another
 // device is about to commit the blob, or the run that wrote it was killed. If the
-// file is lost, such blobs only stay longer.
+// record is lost, such blobs only stay longer.
 type strays struct {
 	mu   sync.Mutex
 	file string
 	now  func() time.Time
 	seen map[string]int64
-	// used marks the entries that this process has needed.
+	// used marks the entries that this process has looked up.
 	used map[string]bool
 }
 
@@ -47,8 +47,8 @@ func (s *strays) since(name string) time.Time {
 	return time.Unix(at, 0)
 }
 
-// write stores the record. If this process has listed all blobs, whole is set,
-// and write drops unused entries.
+// write stores the record. If `whole` is set, because this process has listed all
+// blobs, write drops unused entries.
 func (s *strays) write(whole bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

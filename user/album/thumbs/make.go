@@ -10,12 +10,11 @@ import (
 	"cpar/photo/decode"
 )
 
-// At these JPEG qualities, thumbnails take about 1.5 kB and 7 kB within a part
-// (a blob).
+// qualities are JPEG qualities, at which thumbnails take about 1.5 kB and 7 kB.
 var qualities = map[Size]int{Small: 70, Medium: 70}
 
-// Images are the thumbnails of a photo, JPEG files without metadata. If the photo
-// cannot be decoded, they are empty.
+// Images are a photo's thumbnails, JPEG files without metadata. They are empty if
+// the photo cannot be decoded.
 type Images struct{ small, medium []byte }
 
 func (m *Images) of(s Size) []byte {
@@ -46,8 +45,8 @@ func encode(m image.Image, quality int) []byte {
 	return b.Bytes()
 }
 
-// fit returns the size of an image of w×h pixels whose longer side is reduced to
-// at most side pixels.
+// fit returns the size of an image of w×h pixels, reduced so that the longer side
+// has at most `side` pixels.
 func fit(w, h, side int) (int, int) {
 	if longer := max(w, h); longer > side {
 		return max(1, w*side/longer), max(1, h*side/longer)
@@ -55,9 +54,8 @@ func fit(w, h, side int) (int, int) {
 	return w, h
 }
 
-// Scale reduces an image so that its longer side has at most the given number of
-// pixels. It averages blocks first, because a kernel over all pixels of a photo
-// is slow.
+// Scale reduces an image so that its longer side has at most `side` pixels. It
+// averages blocks first, because a kernel over all pixels of a photo is slow.
 func Scale(p *decode.Image, side int) *image.RGBA {
 	from := p
 	if block := max(p.Width, p.Height) / (2 * side); block > 1 {
@@ -72,10 +70,10 @@ func Scale(p *decode.Image, side int) *image.RGBA {
 	return to
 }
 
-// averaged returns an image of the means of blocks of n×n pixels. It drops the
-// pixels of incomplete blocks at the edges.
+// averaged returns the means of blocks of n×n pixels as an image. It drops
+// incomplete blocks at the edges.
 func averaged(p *decode.Image, n int) *decode.Image {
-	if min(p.Width, p.Height) < n { // a strip, narrower than a block
+	if min(p.Width, p.Height) < n { // a strip narrower than a block
 		return p
 	}
 	out := &decode.Image{Width: p.Width / n, Height: p.Height / n}

@@ -6,8 +6,8 @@
 //	part on the device or at the server ─▶ Reader ─▶ image of a photo
 //
 // A part never changes. Adding photos adds parts, and maintenance merges them.
-// Names are encrypted so that the owner knows what to fetch, while the server sees
-// random digits. The catalogue's generations pin parts like other blobs.
+// The owner decrypts names to know what to fetch, while the server sees random
+// digits. The catalogue's generations pin parts like other blobs.
 package thumbs
 
 import (
@@ -32,12 +32,11 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// A Size is a size of thumbnails.
 type Size uint8
 
 const (
 	Small  Size = 1 + iota // for grids
-	Medium                 // for one photo, until its original is there
+	Medium                 // for one photo, until its original arrives
 )
 
 var Sizes = []Size{Small, Medium}
@@ -81,7 +80,7 @@ type part struct {
 	size        Size
 	month       Month
 	first, last uint8  // days of the month of the photos
-	pages       uint16 // length of the index in pages
+	pages       uint16 // length of the index in envelope pages
 }
 
 const (
@@ -108,8 +107,8 @@ func newCoder(secret seed.Secret) *coder {
 	return &coder{names: block, box: envelope.New(secret, "thumbnails")}
 }
 
-// seal sets the name of a part. The block that AES encrypts ends with 64 random
-// bits, so names of equal parts differ.
+// seal sets a part's name to an encrypted block, which ends with 64 random bits, so
+// that names of equal parts differ.
 func (c *coder) seal(p *part) {
 	b := make([]byte, aes.BlockSize)
 	b[0], b[1], b[4], b[5] = nameVersion, byte(p.size), p.first, p.last
@@ -145,8 +144,8 @@ var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 })
 
 // encode returns parts with the entries of one size and month, by name. It keeps
-// the first of several entries with one key. The images are compressed because
-// the headers of JPEG files are alike.
+// the first of several entries with one key. It compresses the images, because the
+// headers of JPEG files are alike.
 func (c *coder) encode(size Size, month Month, entries []Entry) map[string][]byte {
 	seen := map[Key]bool{}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
@@ -184,8 +183,8 @@ func (c *coder) encodePart(p part, entries []Entry) (string, []byte) {
 
 const indexBinding, imagesBinding = "cpar/v1/album thumbnails index/", "cpar/v1/album thumbnails/"
 
-// An index holds the keys of a part in ascending order, and where their images
-// begin. The last offset is the end of the images.
+// An index holds a part's keys in ascending order, and the offsets of their images.
+// One more offset is the end of the images.
 type index struct {
 	keys    []Key
 	offsets []uint32
@@ -205,7 +204,6 @@ func (c *coder) decodeIndex(p part, b []byte) (x index, err error) {
 	return x, nil
 }
 
-// find returns the position of a key.
 func (x *index) find(k Key) (int, bool) {
 	return slices.BinarySearchFunc(x.keys, k, func(a, b Key) int { return slices.Compare(a[:], b[:]) })
 }
@@ -232,5 +230,4 @@ func (c *coder) decode(p part, b []byte) (*opened, error) {
 	return &opened{x, packed}, nil
 }
 
-// image returns the image at a position of the index.
 func (o *opened) image(i int) []byte { return o.images[o.offsets[i]:o.offsets[i+1]] }

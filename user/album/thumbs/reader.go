@@ -19,12 +19,12 @@ import (
 	"cpar/user/album/envelope"
 )
 
-// maxOpened bounds the decrypted parts (blobs) in memory. Their images have at most
-// maxPart bytes each, so 96 MB.
+// maxOpened bounds the number of decrypted parts (blobs) in memory. Each has at
+// most maxPart bytes of images, together 96 MiB.
 const maxOpened = 24
 
-// A Reader reads the thumbnails of an album, and encodes new ones. It keeps the
-// parts that it has read in a folder, encrypted as at the server. It is safe for
+// A Reader reads an album's thumbnails and encodes new ones. It keeps the parts
+// that it has read in a folder, encrypted as at the server. It is safe for
 // concurrent use.
 type Reader struct {
 	*coder
@@ -54,8 +54,8 @@ func NewReader(store blobs.Store, folder string, secret seed.Secret) *Reader {
 	return &Reader{coder: newCoder(secret), store: store, folder: folder, opened: kept, parts: map[slot][]part{}}
 }
 
-// Use makes the parts that a generation pins (lists) available, and deletes
-// this device's copies of others.
+// Use makes the parts that a generation pins (lists) available, and deletes this
+// device's copies of other parts.
 func (r *Reader) Use(number uint64, pins map[string]blobs.Pin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,9 +84,8 @@ func (r *Reader) in(s slot) ([]part, map[string]blobs.Pin) {
 	return r.parts[s], r.pins
 }
 
-// Get returns the thumbnail of the photo with a key, taken on a day of a month.
-// The thumbnail is empty if the photo cannot be decoded, and nil if the album
-// has none.
+// Get returns the thumbnail of the photo with a key and date. The thumbnail is empty
+// if the photo cannot be decoded, and nil if the album has none.
 func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key Key) ([]byte, error) {
 	parts, pins := r.in(slot{size, month})
 	var damaged error
@@ -109,9 +108,9 @@ func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key
 	return nil, damaged
 }
 
-// Keys returns the keys of the thumbnails of a size and month. It leaves out parts
-// that the server has lost or changed, so that Add makes their thumbnails again. It
-// also returns the names of those that the map `lost` contains.
+// Keys returns the keys of the thumbnails of a size and month. It skips damaged
+// parts and those in `lost`, so that Add makes their thumbnails again, and returns
+// the names of the latter.
 func (r *Reader) Keys(ctx context.Context, size Size, month Month, lost map[string]string) (keys map[Key]bool, gone []string, err error) {
 	keys = map[Key]bool{}
 	parts, _ := r.in(slot{size, month})
@@ -135,7 +134,7 @@ func (r *Reader) Keys(ctx context.Context, size Size, month Month, lost map[stri
 }
 
 // Prefetch fetches the parts of whole years, so that the server does not see
-// which months are looked at.
+// which months the user looks at.
 func (r *Reader) Prefetch(ctx context.Context, years []int, tell progress.Func) error {
 	var all []part
 	r.mu.Lock()
@@ -157,7 +156,7 @@ func (r *Reader) Prefetch(ctx context.Context, years []int, tell progress.Func) 
 }
 
 // read returns a part from memory, from this device's copy or from the server.
-// Concurrent calls for one part share a fetch, which goes on when a caller leaves.
+// Concurrent calls for one part share a fetch, which continues when a call ends.
 func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, error) {
 	if o, ok := r.opened.Get(p.name); ok {
 		return o, nil
@@ -184,7 +183,7 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 	}
 }
 
-// fetch returns the bytes of a part and keeps them on the device.
+// fetch returns a part's bytes and keeps them on the device.
 func (r *Reader) fetch(ctx context.Context, p part, pin blobs.Pin) ([]byte, error) {
 	is := func(b []byte) bool {
 		d := sha256.Sum256(b)
@@ -206,8 +205,8 @@ func (r *Reader) fetch(ctx context.Context, p part, pin blobs.Pin) ([]byte, erro
 
 const indexSuffix = ".index"
 
-// index returns the index of a part. Without a copy of the part, it fetches the
-// index alone.
+// index returns the index of a part. If the device lacks the part, index fetches
+// only the index.
 func (r *Reader) index(ctx context.Context, p part) (index, error) {
 	if o, ok := r.opened.Get(p.name); ok {
 		return o.index, nil
@@ -239,8 +238,8 @@ func (r *Reader) get(ctx context.Context, p part, length int64) ([]byte, error) 
 	return b, err
 }
 
-// keep keeps a part or its index on the device. If this fails, the part is fetched
-// again, because an incomplete file does not match its digest.
+// keep stores a part or its index on the device. If this fails, the next read
+// fetches it again, because an incomplete file is rejected.
 func (r *Reader) keep(name string, b []byte) {
 	if os.MkdirAll(r.folder, 0o700) == nil {
 		_ = os.WriteFile(filepath.Join(r.folder, name), b, 0o600)

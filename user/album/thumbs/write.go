@@ -25,8 +25,8 @@ func (b *Batch) Add(p *catalogue.Photo, images *Images) {
 	}
 }
 
-// Encode calls put for each new part. It keeps small thumbnails on the device,
-// because grids of many photos show them.
+// Encode encodes the thumbnails and calls function put for each part. It keeps parts
+// of small thumbnails on the device, because grids of many photos show them.
 func (b *Batch) Encode(put func(name string, part []byte) error) error {
 	for at, entries := range b.entries {
 		for name, part := range b.r.encode(at.size, at.month, entries) {
@@ -41,11 +41,11 @@ func (b *Batch) Encode(put func(name string, part []byte) error) error {
 	return nil
 }
 
-// Merge merges the small parts of each size and month. It calls put for each
-// new part, and drop for each part that the new ones replace. Function day
-// returns the day of a photo in its month, or false if the album no longer has
-// the photo. It also rewrites a part once more than a quarter of its photos are
-// gone. It leaves months with damaged parts as they are, for Verify to report.
+// Merge merges the small parts of each size and month, and rewrites a part once
+// more than a quarter of its photos are gone. It calls function put for each new
+// part, and drop for each replaced part. Function day returns a photo's day in its
+// month, or false if the photo is gone. Merge skips months with damaged parts,
+// which Verify reports.
 func (r *Reader) Merge(ctx context.Context, day func(Key) (uint8, bool), put func(name string, part []byte) error, drop func(name string) error) error {
 	r.mu.Lock()
 	all, pins := maps.Clone(r.parts), r.pins
@@ -83,8 +83,8 @@ func (r *Reader) Merge(ctx context.Context, day func(Key) (uint8, bool), put fun
 	return nil
 }
 
-// mergeable returns the parts that Merge replaces: those that have lost a
-// quarter of their photos, and the small ones if there are several.
+// mergeable returns the parts that Merge replaces: those that have lost more than
+// a quarter of their photos, and small parts unless only one would be replaced.
 func (r *Reader) mergeable(ctx context.Context, parts []part, pins map[string]blobs.Pin, day func(Key) (uint8, bool)) (some []part, err error) {
 	idle := false
 	for _, p := range parts {
