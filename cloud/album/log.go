@@ -241,7 +241,7 @@ func (l *tenantLog) apply(e *event) {
 	l.state.apply(e)
 	l.state.seq++
 	l.checked = l.now()
-	if l.memory.Add(eventBytes); e.Restore != nil || l.state.seq%snapshotEvery == 0 {
+	if l.memory.Add(eventBytes); e.Restore != nil || !e.Undelete.IsZero() || l.state.seq%snapshotEvery == 0 {
 		l.memory.Store(int64(l.state.size()))
 	}
 }

@@ -174,8 +174,10 @@ const decodedSide = 4096
 // shown returns the original as a JPEG. If the page requests a file, or browsers
 // show the original's format, shown instead sends the original and returns true.
 func (a *albumPage) shown(w http.ResponseWriter, r *http.Request, p *catalogue.Photo, file bool) (made []byte, sent bool, err error) {
-	if made, ok := a.decoded.large.Get(p.Files[0].Object); ok && !file {
-		return made, false, nil
+	if len(p.Files) > 0 && !file {
+		if made, ok := a.decoded.large.Get(p.Files[0].Object); ok {
+			return made, false, nil
+		}
 	}
 	from, err := a.live.Original(r.Context(), p)
 	if err != nil {
