@@ -62,7 +62,7 @@ for example to draw plots again.
 --publish FOLDER also writes the tables and plots there, to be committed or published, and --docs FILE
 writes a page of Markdown that links to them. Both refuse steps of several commits or machines.
 
-The commands of the single measurements measure more: draws, small and search with nine draws, scaling up
+The commands of the single measurements measure more: draws and search with nine draws, scaling up
 to 80,000 images, load with rows of 20 seconds.`,
 		Example: `  $ cpar-eval all --data corel5k --out results/
   $ cpar-eval all --data corel5k --out results/ --dry-run`,

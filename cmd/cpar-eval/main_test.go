@@ -40,7 +40,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 }
 
 var measuring = map[string]string{"agreement": "", "all": "draws few model most n", "alphagamma": "", "attacks": "model", "clusters": "model", "corel5k": "", "cost": "n", "draws": "draws model", "flann": "", "kernels": "", "letter": "n",
-	"numbers": "n", "pca": "", "peers": "n", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "sealed-size": "model n", "small": "draws model", "speedup": "",
+	"numbers": "n", "pca": "", "peers": "n", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "sealed-size": "model n", "small": "model", "speedup": "",
 	"structures": "", "tradeoff": ""}
 
 func TestSimulateReportsItsOptions(t *testing.T) {

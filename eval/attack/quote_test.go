@@ -32,12 +32,12 @@ func TestDocumentsQuoteAttacks(t *testing.T) {
 		}
 	}
 	added, fetched := blobs["blob-added"], blobs["blob-fetched"]
-	if slopes["4"] != "100" || added == nil || fetched == nil || words == nil {
-		t.Fatalf("four requests suffice for %s %% of photos, not for all, or rows of blobs or words are missing: %v %v", slopes["4"], blobs, words)
+	if slopes["4"] == "" || added == nil || fetched == nil || words == nil {
+		t.Fatalf("rows of scales, blobs or words are missing: %v %v %v", slopes, blobs, words)
 	}
 	const security, device = "SECURITY.md", "docs/security/device.md"
 	for _, quote := range []struct{ page, want string }{
-		{security, fmt.Sprintf("Several requests for one photo reveal this scale exactly: three requests suffice for %s %% of photos, and four for all that were tested", slopes["3"])},
+		{security, fmt.Sprintf("Several requests for one photo reveal this scale exactly: three requests suffice for %s %% of photos, and four for %s %%", slopes["3"], slopes["4"])},
 		{security, fmt.Sprintf("named %s %% of the fetched photos of Corel-5k ([`blob-fetched`](docs/security/device.md#the-album)) and %s %% (at most %s %%) of the added ones (`blob-added`). Guessing is right for %s %%", fetched[0], added[0], added[2], added[3])},
 		{device, fmt.Sprintf("It was right about %s %% of %s requests (%s to %s, guessing %s %%)", words[0], words[4], words[1], words[2], words[3])},
 		{device, fmt.Sprintf("(`blob-added`) | 4,999 | %s %% (%s to %s) | %s %% |", added[0], added[1], added[2], added[3])},

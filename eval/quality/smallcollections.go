@@ -118,26 +118,37 @@ func smallDraws(photos, draws int) int {
 	return (draws*of + DefaultDraws - 1) / DefaultDraws
 }
 
+// SmallStep measures what a new user gets. Unless the run has no network at all,
+// it therefore uses the built-in one, whose classes help with few photos. It takes
+// three times the draws of other steps, at most nine, because collections of few
+// photos differ most.
 func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
-	network, err := r.Inputs(m.Needs)
+	p := *r.Plan
+	if p.Lab.Model != "" {
+		p.Lab = &measure.Lab{Data: p.Lab.Data, Cache: p.Lab.Cache, Model: bundled.Name, ModelOptions: p.Lab.ModelOptions, Progress: p.Lab.Progress}
+	}
+	network, err := p.Inputs(m.Needs)
 	if err != nil {
 		return nil, err
 	}
-	out := new(SmallCollections)
+	out, draws := new(SmallCollections), DefaultDraws
+	if r.Draws > 0 {
+		draws = min(3*r.Draws, draws)
+	}
 	for i, n := range append(slices.Clone(smallSizes), 0) {
 		name := fmt.Sprintf("%s-%d", m.Name, n)
 		if i == len(smallSizes) {
 			name = m.Name + "-all"
 		}
-		x, err := measure.RunStep(ctx, r, name, []any{network, r.Draws}, func(ctx context.Context) (*SmallCollections, error) {
-			c, err := r.Lab.ReadCorpus(ctx)
+		x, err := measure.RunStep(ctx, r, name, []any{network, draws}, func(ctx context.Context) (*SmallCollections, error) {
+			c, err := p.Lab.ReadCorpus(ctx)
 			if err != nil {
 				return nil, err
 			}
 			if i == len(smallSizes) {
 				n = len(c.Train)
 			}
-			return MeasureSmallCollections(ctx, c, r.Draws, []int{n}, r.Lab.Progress)
+			return MeasureSmallCollections(ctx, c, draws, []int{n}, p.Lab.Progress)
 		})
 		if err != nil {
 			return nil, err
