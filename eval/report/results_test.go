@@ -146,6 +146,12 @@ func TestResultsPageRefusesForeignSteps(t *testing.T) {
 			t.Errorf("a page with a step of %v: %v", foreign, err)
 		}
 	}
+	if err := os.Remove(filepath.Join(folder, stepsName+".csv")); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteResults(folder, page); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a page without a record of steps: %v", err)
+	}
 	if after, err := os.ReadFile(page); err != nil || string(after) != string(b) {
 		t.Errorf("a refused page was written (%v)", err)
 	}
