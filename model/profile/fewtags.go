@@ -17,6 +17,11 @@ import (
 // histograms. priorShare scales the prior that is added to an estimate.
 const nodeWeight, colourWeight, priorShare = 0.5, 0.2, 0.5
 
+// The prior of a word whose classes have the probability p is
+// classShare·p/(p + classHalf). With priorShare·p, sure classes would weigh too
+// much, because people do not always name what a classifier recognises.
+const classShare, classHalf = 0.2, 0.1
+
 // classifies reports whether the profile's network is the bundled one, whose
 // classes are known.
 func (p *LearnedProfile) classifies() bool {
@@ -65,7 +70,13 @@ func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prio
 	if err != nil {
 		return nil, nil, err
 	}
-	prior := func(word string) float64 { return priorShare * float64(wordnet.Probability(word, classes)) }
+	prior := func(word string) float64 {
+		v := float64(wordnet.Probability(word, classes))
+		if !p.saturates {
+			return priorShare * v
+		}
+		return classShare * v / (v + classHalf)
+	}
 	return append(row, wordnet.Nodes(classes)...), prior, nil
 }
 
@@ -91,6 +102,7 @@ func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vecto
 			return err
 		}
 	}
+	p.saturates = p.classifies()
 	rows, priors := make([][]float32, len(photos)), make([]learn.Prior, len(photos))
 	for i, photo := range photos {
 		var err error
@@ -114,7 +126,7 @@ func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vecto
 	if quality.Found >= choice.Quality.Found*(1-1/math.Sqrt(float64(len(samples)))) {
 		p.ridge, choice.Ranker, choice.Samples, choice.Quality = ridge, ranker, samples, quality
 	} else {
-		p.text = nil
+		p.text, p.saturates = nil, false
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ type LearnedProfile struct {
 	// text is the prior of the ridge regression, nil without a network's text
 	// half.
 	text *TextPrior
+	// saturates is false for profiles of earlier versions, whose prior grows
+	// linearly with the probability of a word's classes.
+	saturates bool
 	// dim is the length to which vectors are zero-padded, because the number of
 	// directions would reveal a small number of keywords.
 	dim int
@@ -222,9 +225,9 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// hasRidge and hasText are flags in the encoded dimensions, for a kernel ridge
-// regression and for its text prior.
-const hasRidge, hasText = 1 << 15, 1 << 14
+// Flags in the encoded dimensions, for a kernel ridge regression, for its text
+// prior, and for a prior that saturates.
+const hasRidge, hasText, hasSaturation = 1 << 15, 1 << 14, 1 << 13
 
 // AppendBinary appends the dimensions, the network if any, the projection, and
 // the kernel ridge regression and its text prior if any.
@@ -236,6 +239,9 @@ func (p *LearnedProfile) AppendBinary(b []byte) ([]byte, error) {
 	}
 	if p.text != nil {
 		dim |= hasText
+	}
+	if p.saturates {
+		dim |= hasSaturation
 	}
 	b = le.AppendUint16(b, dim)
 	if p.kind == Network {
@@ -254,7 +260,7 @@ func (p *LearnedProfile) AppendBinary(b []byte) ([]byte, error) {
 
 func readLearned(r *wire.Reader, kind Kind) (*LearnedProfile, error) {
 	dim := r.U16("dimensions")
-	p := &LearnedProfile{kind: kind, dim: int(dim &^ (hasRidge | hasText)), projection: new(learn.Projection)}
+	p := &LearnedProfile{kind: kind, dim: int(dim &^ (hasRidge | hasText | hasSaturation)), saturates: dim&hasSaturation != 0, projection: new(learn.Projection)}
 	if kind == Network {
 		copy(p.network[:], r.Bytes(len(p.network), "digest of the network"))
 		p.embedding = int(r.U32("length of embeddings"))
@@ -284,6 +290,9 @@ func (p *LearnedProfile) Validate() error {
 	}
 	if p.text != nil && (p.ridge == nil || len(p.text.mean) != p.embedding) {
 		return fmt.Errorf("a text prior of %d values for embeddings of %d", len(p.text.mean), p.embedding)
+	}
+	if p.saturates && (p.ridge == nil || !p.classifies()) {
+		return fmt.Errorf("a prior of classes without a regression or without known classes")
 	}
 	if p.ridge != nil && (p.kind != Network || p.ridge.In() != p.ridgeIn()) {
 		return fmt.Errorf("a kernel ridge regression of %d values, not %d, for profile %v", p.ridge.In(), p.ridgeIn(), p.kind)

@@ -16,7 +16,7 @@ import (
 
 // aloneCurve was fitted to collections of 30 and 100 photos that were drawn from
 // the training part of Corel-5k.
-var aloneCurve = [curveTerms]float64{-0.8530, 1.1112, 2.4733, 0.4606, -0.5613, -0.1790}
+var aloneCurve = [curveTerms]float64{-2.2830, 0.5254, 4.0708, 0.0075, -0.9865, -0.3952}
 
 // priorWords is the total weight of the prior's predictions. This is a
 // twentieth of the number of predictions made for 80 photos, and a thousandth
