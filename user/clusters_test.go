@@ -2,12 +2,16 @@ package user
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/model/vectorlayout"
@@ -141,6 +145,50 @@ func TestDefaultCellsDependOnSize(t *testing.T) {
 	} {
 		if err := o.Check(); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWordsChooseHowManyCellsAreAsked checks that the words of an index determine
+// how many cells a search asks, at its build and compaction, and its own photos if
+// it has few words. Two groups of photos have keywords. The other photos are
+// scattered, so that their neighbours are in several cells.
+func TestWordsChooseHowManyCellsAreAsked(t *testing.T) {
+	const group = 110
+	r := rand.New(rand.NewPCG(33, 1))
+	random := func(length float64) []float32 {
+		x := make([]float32, 48)
+		for i := range x {
+			x[i] = float32(length * r.NormFloat64())
+		}
+		return x
+	}
+	centres := [][]float32{random(1), random(1)}
+	for name, c := range map[string]struct{ words, asked int }{"words": {40, 1}, "few words": {1, 2}} {
+		photos := make([]Photo, 600)
+		for i := range photos {
+			x := random(1)
+			if i < 2*group {
+				photos[i].Keywords = []string{fmt.Sprint("group ", i%2, " word ", i/2%c.words)}
+				for j := range x {
+					x[j] = x[j]/4 + centres[i%2][j]
+				}
+			}
+			photos[i].Content = sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+			photos[i].Vectors = &feature.Vectors{Embedding: &feature.Embedding{Values: x}}
+		}
+		key := testKey()
+		b, folder := build(t, key, photos, Options{Profile: profile.Clip, Cells: 4, Ranker: rank.KindPaper, Text: func(words []string) ([][]float32, error) {
+			return slices.Repeat([][]float32{centres[0]}, len(words)), nil
+		}})
+		if b.Asked() != c.asked {
+			t.Errorf("%s: a search asks %d cells, want %d", name, b.Asked(), c.asked)
+		}
+		if _, err := Compact(t.Context(), key, folder, UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if asked := held(t, key, folder).Asked(); asked != c.asked {
+			t.Errorf("%s: after compaction, a search asks %d cells, want %d", name, asked, c.asked)
 		}
 	}
 }

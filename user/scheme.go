@@ -98,8 +98,8 @@ func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,
 		check: check,
-		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error) {
-			return k.SetUp(ctx, x, c, rows.Options{Block: o.Block, Careful: o.Careful, Cells: o.Cells})
+		setUp: func(_ context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error) {
+			return k.SetUp(x, c, rows.Options{Block: o.Block, Careful: o.Careful, Cells: o.Cells})
 		},
 		open:      func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
 		updatable: func(s scheme) (*rows.Index, bool) { x, ok := s.(*rows.Index); return x, ok },

@@ -109,10 +109,7 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 	if len(unknown) > 0 {
 		return nil, unknownWords(unknown, slices.Concat(slices.Collect(maps.Values(known))...))
 	}
-	x, err := wordvector.Combine(vectors, weights)
-	if err == nil {
-		s.vector, err = vector.Embedded(x, len(x))
-	}
+	s.vector, err = combined(vectors, weights)
 	return s, err
 }
 

@@ -242,5 +242,5 @@ func (u *updater) compact(ctx context.Context) error {
 		copy(l.id[:], drawn[:])
 		l.records, l.begun = len(kept), l.generation
 		return l.begin(keywords)
-	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(ctx, x, all, order, keywords) })
+	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(x, all, order, keywords) })
 }

@@ -5,6 +5,7 @@ import (
 
 	"cpar"
 	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/model/wordvector"
 	"cpar/user/internal/rows"
 )
@@ -13,9 +14,10 @@ import (
 // (search.go): for each word, the sum of the rows (rounded vectors) of its
 // photos.
 
-// fitVectors computes the vectors of all words of a new index. It returns nil
-// for profile "paper", whose vectors have no meaningful mean, and for schemes
-// that cannot be updated.
+// fitVectors computes the vectors of all words of a new index, and lets them
+// determine how many hidden cells a search asks. It computes none for profile
+// "paper", whose vectors have no meaningful mean, and for schemes that cannot be
+// updated. They have no cells.
 func (l *ledger) fitVectors(ctx context.Context, s schemeBuilder) error {
 	l.search, l.rows = nil, nil
 	b, ok := s.(*rows.Builder)
@@ -27,8 +29,29 @@ func (l *ledger) fitVectors(ctx context.Context, s schemeBuilder) error {
 		return err
 	}
 	l.rows = wordvector.NewSums(l.profile.Layout().JL)
-	l.search, err = wordvector.Fit(ctx, l.rows.Dim(), all, keywords)
-	return err
+	if l.search, err = wordvector.Fit(ctx, l.rows.Dim(), all, keywords); err != nil {
+		return err
+	}
+	var words []*vector.Vector
+	for _, w := range l.search.Sums.Words() {
+		if x, ok := l.search.Sums.Vector(w); ok {
+			v, err := combined([][]float64{x}, []float64{1})
+			if err != nil {
+				return err
+			}
+			words = append(words, v)
+		}
+	}
+	return b.Divide(ctx, words)
+}
+
+// combined returns the vector of a query for words with the given vectors.
+func combined(vectors [][]float64, weights []float64) (*vector.Vector, error) {
+	x, err := wordvector.Combine(vectors, weights)
+	if err != nil {
+		return nil, err
+	}
+	return vector.Embedded(x, len(x))
 }
 
 // sums returns the sums of all photos.

@@ -20,7 +20,7 @@ import (
 
 // Search measures the search for words through a real cpard and scheme sealed.
 //
-//	training photos, keywords ─▶ index ─▶ + test photos, without keywords ─▶ cpard
+//	training photos, keywords ─▶ index ─▶ + test photos, without keywords ─▶ compacted ─▶ cpard
 //	each word of the test photos ─▶ device.Index.Search ─▶ ranks of the test photos ─▶ average precision
 //
 // The test photos are part of the index, but no keyword of theirs is. A draw is
@@ -150,6 +150,9 @@ func searchDraw(ctx context.Context, c *measure.Corpus, o SearchOptions, state s
 		unseen[i].Keywords = nil
 	}
 	if _, err := user.Add(ctx, x.Key, x.Path(), unseen, o.Lab.Progress); err != nil {
+		return nil, err
+	}
+	if _, err := user.Compact(ctx, x.Key, x.Path(), user.UpdateOptions{Progress: o.Lab.Progress}); err != nil { // otherwise every request reads the added photos apart
 		return nil, err
 	}
 	if err := x.Reopen(); err != nil {

@@ -249,30 +249,32 @@ const (
 )
 
 // Enough returns the smallest number of cells, nearest first, that hold the given
-// share of the `neighbours` nearest other rows of a row, on average. It samples
-// rows as choose does.
-func (c *BalancedCells) Enough(ctx context.Context, rows [][]float32, neighbours int, share float64) (int, error) {
-	some := spaced(rows, max(sampled, len(c.Centroids)))
-	near, err := nearestOthers(ctx, some, min(evalRows, len(some)), neighbours)
+// share of the `neighbours` nearest rows of a query, on average. It samples rows and
+// queries, and looks for proportionally fewer neighbours among the sampled rows. A
+// query that is one of the rows is not its own neighbour.
+func (c *BalancedCells) Enough(ctx context.Context, rows, queries [][]float32, neighbours int, share float64) (int, error) {
+	some, queries := spaced(rows, max(sampled, len(c.Centroids))), spaced(queries, evalRows)
+	near, err := nearest(ctx, some, queries, scaled(neighbours, len(some), len(rows)))
 	if err != nil {
 		return 0, err
 	}
 	sample := &BalancedCells{Centroids: c.Centroids}
 	sample.fill(some, scaled(len(c.Records[0]), len(some), len(rows)))
 	for asked := 1; ; asked++ {
-		if all := len(near) * len(near[0]); asked == len(c.Centroids) || float64(sample.countFound(some, near, asked)) >= share*float64(all) {
+		if all := len(near) * len(near[0]); asked == len(c.Centroids) || float64(sample.countFound(queries, near, asked)) >= share*float64(all) {
 			return asked, nil
 		}
 	}
 }
 
-// scaled returns the number of slots for n of all rows.
+// scaled returns the share of `size` that belongs to n of all rows.
 func scaled(size, n, all int) int { return min(n, (size*n+all-1)/all) }
 
 func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (best [][]float32, err error) {
 	some := spaced(rows, max(sampled, clusters))
 	size = scaled(size, len(some), len(rows))
-	near, err := nearestOthers(ctx, some, min(evalRows, len(some)), evalNeighbours)
+	queries := spaced(some, evalRows)
+	near, err := nearest(ctx, some, queries, evalNeighbours)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +289,7 @@ func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]
 			c.Centroids = append(c.Centroids, mean(func(i int) []float32 { return some[i] }, lists.Members(list)))
 		}
 		c.fill(some, size)
-		if found := c.countFound(some, near, 1); found > most {
+		if found := c.countFound(queries, near, 1); found > most {
 			best, most = c.Centroids, found
 		}
 	}
@@ -298,16 +300,15 @@ func spaced(rows [][]float32, n int) [][]float32 {
 	n = min(n, len(rows))
 	out := make([][]float32, n)
 	for i := range out {
-		out[i] = rows[spacedIndex(i, n, len(rows))]
+		out[i] = rows[i*len(rows)/n]
 	}
 	return out
 }
 
-func spacedIndex(i, n, all int) int { return i * all / n }
-
-func nearestOthers(ctx context.Context, rows [][]float32, n, neighbours int) ([][]uint32, error) {
-	out := make([][]uint32, n)
-	parallel.For(n, func(i int) {
+// nearest returns the rows nearest to each query, without the query itself.
+func nearest(ctx context.Context, rows, queries [][]float32, neighbours int) ([][]uint32, error) {
+	out := make([][]uint32, len(queries))
+	parallel.For(len(queries), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -315,11 +316,10 @@ func nearestOthers(ctx context.Context, rows [][]float32, n, neighbours int) ([]
 			row  uint32
 			away float32
 		}
-		own := spacedIndex(i, n, len(rows))
 		all := make([]other, 0, len(rows))
 		for j, row := range rows {
-			if j != own {
-				all = append(all, other{uint32(j), squaredL2(row, rows[own])})
+			if &row[0] != &queries[i][0] {
+				all = append(all, other{uint32(j), squaredL2(row, queries[i])})
 			}
 		}
 		slices.SortFunc(all, func(a, b other) int { return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.row, b.row)) })
@@ -330,10 +330,11 @@ func nearestOthers(ctx context.Context, rows [][]float32, n, neighbours int) ([]
 	return out, ctx.Err()
 }
 
-// countFound counts the near rows in the nearest cells, `asked` for each row.
-func (c *BalancedCells) countFound(rows [][]float32, near [][]uint32, asked int) (n int) {
+// countFound counts the near rows of all queries in the nearest cells, `asked` for
+// each query.
+func (c *BalancedCells) countFound(queries [][]float32, near [][]uint32, asked int) (n int) {
 	for i, others := range near {
-		cells := c.Order(rows[spacedIndex(i, len(near), len(rows))])[:asked]
+		cells := c.Order(queries[i])[:asked]
 		for _, other := range others {
 			if slices.ContainsFunc(cells, func(cell int) bool {
 				_, there := slices.BinarySearch(c.Records[cell], other)

@@ -187,9 +187,39 @@ func TestEnoughCellsHoldNeighbours(t *testing.T) {
 		}
 	}
 	for _, share := range []float64{0.5, 0.7, 0.9, 0.95, 1} {
-		asked, err := cells.Enough(t.Context(), rows, 20, share)
+		asked, err := cells.Enough(t.Context(), rows, rows, 20, share)
 		if err != nil || found[asked] < share-1e-9 && asked < 8 || asked > 1 && found[asked-1] >= share {
 			t.Errorf("%d cells hold %.0f %%, %v; by number of cells: %.3f", asked, 100*share, err, found)
+		}
+	}
+}
+
+// TestEnoughCountsNeighboursAmongAllRows checks that a sample of the rows gives the
+// number of cells that all rows need, for queries that are no rows.
+func TestEnoughCountsNeighboursAmongAllRows(t *testing.T) {
+	const side, neighbours = 8, 100
+	r := testRand(33)
+	point := func() []float32 { return []float32{r.Float32(), r.Float32()} }
+	rows, queries := make([][]float32, 3*sampled), make([][]float32, 60)
+	for i := range rows {
+		rows[i] = point()
+	}
+	for i := range queries {
+		queries[i] = point()
+	}
+	cells := &BalancedCells{}
+	for i := range side * side {
+		cells.Centroids = append(cells.Centroids, []float32{(float32(i%side) + 0.5) / side, (float32(i/side) + 0.5) / side})
+	}
+	cells.fill(rows, len(rows)*11/10/len(cells.Centroids))
+	near, err := nearest(t.Context(), rows, queries, neighbours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := float64(cells.countFound(queries, near, 1)) / float64(neighbours*len(queries))
+	for by, want := range map[float64]int{-0.03: 1, 0.03: 2} {
+		if got, err := cells.Enough(t.Context(), rows, queries, neighbours, share+by); err != nil || got != want {
+			t.Errorf("one cell holds %.3f of the neighbours, and %d are said to hold %.3f; %v", share, got, share+by, err)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 
 func TestScoresAreTheTwins(t *testing.T) {
 	x, c := fixtures.Index(t, cpar.SchemeLocal, profile.Paper, syntheticphotos.Photos(33, 1), rand.Reader)
-	b, err := Kind.SetUp(t.Context(), x, c, rows.Options{})
+	b, err := Kind.SetUp(x, c, rows.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,16 +31,15 @@ type Builder struct {
 	incoming Incoming
 	// refills is set if `incoming` starts with records of an incomplete unit
 	// (group or block).
-	refills   bool
-	clustered bool
-	words     [][]string
-	// before is the keyword table of the previous generation, or nil.
+	refills bool
+	words   [][]string
+	// before is the keyword table of the previous generation, nil for a new index.
 	before  *keyword.Table
 	clamped int
 	records []index.Record // from SetUp, for the twin
 }
 
-func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o Options) (*Builder, error) {
+func (k Kind) SetUp(x *index.Index, c *index.Collection, o Options) (*Builder, error) {
 	q := NewQuantiser(x.Profile.Layout(), k.Coarse)
 	cipher, err := k.New(x, q, o)
 	if err != nil {
@@ -58,7 +57,7 @@ func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o 
 			b.clamped++
 		}
 	}
-	return b, b.divide(ctx)
+	return b, nil
 }
 
 func (b *Builder) Clamped() int { return b.clamped }
@@ -131,11 +130,11 @@ type writing struct {
 }
 
 func (b *Builder) rows() writing {
-	if b.clustered {
+	clustered, n := b.cipher.Clustered()
+	if clustered != nil && b.before == nil {
 		return b.clusteredRows()
 	}
-	_, clustered := b.cipher.Clustered()
-	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - clustered}
+	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - n}
 }
 
 // writeNew encrypts new rows. An incomplete last unit (a group or block of
@@ -245,7 +244,7 @@ func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Build
 
 // Rebuild begins a new index x with the parameters of `before`. Record i is
 // row order[i].
-func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
+func (before *Index) Rebuild(x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
 	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logCells(len(order)))
 	if err != nil {
 		return nil, err
@@ -258,7 +257,7 @@ func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, or
 		}},
 		words: keywords,
 	}
-	return b, b.divide(ctx)
+	return b, nil
 }
 
 // RowsOf converts vectors to rows. Result `clamped` is the number of shortened

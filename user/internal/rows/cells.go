@@ -11,6 +11,7 @@ import (
 	"cpar/internal/seed"
 	"cpar/internal/wire"
 	"cpar/model/kmeans"
+	"cpar/model/vector"
 	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 )
@@ -83,7 +84,10 @@ func (x *Index) logCells(n int) int {
 	return x.quantiser.LogCells(n)
 }
 
-func (b *Builder) divide(ctx context.Context) error {
+// Divide divides the records of a new index into cells, if its cipher has cells.
+// Searches will ask as many cells as the vectors of `words` need, or as the index's
+// own photos need if it has few words. A new index must be divided before Write.
+func (b *Builder) Divide(ctx context.Context, words []*vector.Vector) error {
 	clustered, n := b.cipher.Clustered()
 	if clustered == nil {
 		return nil
@@ -96,20 +100,31 @@ func (b *Builder) divide(ctx context.Context) error {
 		}
 		vectors[i] = floats(row, 1)
 	}
+	queries := vectors
+	if len(words) >= fewWords {
+		queries = make([][]float32, len(words))
+		for i, v := range words {
+			u, _, err := b.request(v)
+			if err != nil {
+				return fmt.Errorf("word %d: %w", i, err)
+			}
+			queries[i] = floats(u, -1) // requests are negated
+		}
+	}
 	cells, err := kmeans.Balance(ctx, vectors, clustered.Layout().Slots(), clustered.CellSize(), b.Secret("clusters"))
 	if err != nil {
 		return err
 	}
-	asked, err := cells.Enough(ctx, vectors, recallOf, minRecall)
+	asked, err := cells.Enough(ctx, vectors, queries, recallOf, minRecall)
 	b.cells.Store(&division{cells, asked})
-	b.clustered = true
 	return err
 }
 
-// Every search asks as many cells as hold the share minRecall of the recallOf
-// nearest records of the index's own photos. On Corel-5k, searches for words find
-// more than searches for photos, with any number of cells (cpar-eval clusters).
-const recallOf, minRecall = 100, 0.95
+// Every search and annotation asks as many cells as hold the share minRecall of the
+// recallOf nearest records of a word. The mean over fewer than fewWords words would
+// be uncertain. Annotation needs fewer neighbours than a search: on Corel-5k, the
+// same cells hold more of the ten nearest of a photo (cpar-eval clusters).
+const recallOf, minRecall, fewWords = 100, 0.95, 32
 
 func floats(row []int16, sign float32) []float32 {
 	out := make([]float32, len(row))
@@ -139,10 +154,10 @@ func (b *Builder) clusteredRows() writing {
 func CellBytes(q *Quantiser, n, clusters int) int { return 20 + clusters*(4*q.Dim()+(n+7)/8) }
 
 func (b *Builder) writeCells(w *index.Writer) error {
-	if !b.clustered {
+	clustered, n := b.cipher.Clustered()
+	if clustered == nil || b.before != nil {
 		return nil
 	}
-	clustered, n := b.cipher.Clustered()
 	plain := b.cells.Load().AppendBinary(clustered.AppendStatic(nil), n)
 	plain = binary.LittleEndian.AppendUint32(plain, uint32(b.Asked()))
 	nonce := seed.New(b.Fresh("cells", sha256.Sum256(plain)))

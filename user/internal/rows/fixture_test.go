@@ -43,8 +43,11 @@ func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []feature
 func beginWith(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []feature.Photo, random io.Reader, o rows.Options) (*state, *rows.Builder, *index.Collection) {
 	t.Helper()
 	x, c := fixtures.Index(t, scheme, kind, photos, random)
-	b, err := kinds[scheme].SetUp(t.Context(), x, c, o)
+	b, err := kinds[scheme].SetUp(x, c, o)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Divide(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	s := &state{kind: kinds[scheme], folder: fixtures.Folder(t), t: t}

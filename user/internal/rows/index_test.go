@@ -162,7 +162,7 @@ func TestIndexGrows(t *testing.T) {
 		x := *s.Index.Index
 		x.ID, x.Records, x.Generation = cpar.IndexID{4, 5, 6}, kept.Len(), 3
 		x.Keywords = newCipher(t, &x, words)
-		b, err := s.Rebuild(t.Context(), &x, kept, order, words)
+		b, err := s.Rebuild(&x, kept, order, words)
 		if err != nil {
 			t.Fatal(err)
 		}

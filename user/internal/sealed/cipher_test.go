@@ -41,7 +41,7 @@ func newAsked(t testing.TB, photos []feature.Photo, block int) *asked {
 		own, _ = c.(*cipher)
 		return c, err
 	}
-	b, err := kind.SetUp(t.Context(), x, c, rows.Options{Block: block})
+	b, err := kind.SetUp(x, c, rows.Options{Block: block})
 	if err != nil {
 		t.Fatal(err)
 	}
