@@ -11,6 +11,7 @@ import (
 
 	"cpar"
 	"cpar/eval/measure"
+	"cpar/internal/hint"
 	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
@@ -182,8 +183,14 @@ func RealPair(name string, photos []user.Photo, text profile.TextVectors) (*Clip
 	for _, w := range words {
 		p.right = append(p.right, having[w])
 	}
+	if len(words) == 0 {
+		return nil, fmt.Errorf("%w: the photos have no keywords", cpar.ErrInput)
+	}
 	var err error
-	p.Texts, err = text(words)
+	if p.Texts, err = text(words); err == nil && len(p.Texts[0]) != len(p.Images[0]) {
+		err = hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d", cpar.ErrInput, len(p.Images[0]), len(p.Texts[0])),
+			"pass the text half that came with --model")
+	}
 	return p, err
 }
 
@@ -313,11 +320,13 @@ func (p *ClipPair) sealed(ctx context.Context, photos []user.Photo, d int) (floa
 		if err != nil {
 			return err
 		}
-		near, err := pending[0].Neighbours(replies[0])
-		if err != nil {
-			return err
+		lists := make([][]rank.Neighbour, len(replies))
+		for i, reply := range replies {
+			if lists[i], err = pending[i].Neighbours(reply); err != nil {
+				return err
+			}
 		}
-		found[q] = slices.ContainsFunc(near[:min(10, len(near))], func(n rank.Neighbour) bool {
+		found[q] = slices.ContainsFunc(user.Nearest(10, lists...), func(n rank.Neighbour) bool {
 			return slices.Contains(p.right[q], b.PhotoOf(n.Record))
 		})
 		return nil
