@@ -22,7 +22,7 @@ func supported() []level {
 	return []level{plain}
 }
 
-func (c *constants) all() *[91]uint64 { return (*[91]uint64)(unsafe.Pointer(c)) }
+func (c *constants) all() *[89]uint64 { return (*[89]uint64)(unsafe.Pointer(c)) }
 
 // multiply implements Rows for len(dst) rows of n words each (at most limit),
 // starting at word `from`.
@@ -36,7 +36,7 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	case withIFMA:
 		foursIFMA(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.x[from:]), n/block)
 	case withAVX2:
-		foursAVX2(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.halves[from/8*12:]), n/block)
+		foursAVX2(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.halves[from:]), n/block)
 	default:
 		o.multiplyPlain(dst, matrices, from, n)
 	}
@@ -58,9 +58,14 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 			clear(to)
 		}
 		for at := 0; at < n; at += limit {
+			some := min(limit, n-at)
+			if at == 0 && active == withAVX2 {
+				t.partAVX2(to, &r, &next, at, some)
+				continue
+			}
 			var out [TileRows][MaxRequests]uint64
-			if some := min(limit, n-at); active == withAVX2 {
-				t.partAVX2(&out, &r, &next, len(to), at, some)
+			if active == withAVX2 {
+				t.partAVX2(out[:len(to)], &r, &next, at, some)
 			} else {
 				t.partIFMA((*[6][MaxRequests]uint64)(out[:]), (*[6]*byte)(r[:]), (*[6]*byte)(next[:]), at, some)
 			}
@@ -78,7 +83,7 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 }
 
 func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, n int) {
-	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), (*[6][block]uint64)(t.work.room[:])
+	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), (*[6][block]uint64)(unsafe.Pointer(&t.work.room))
 	if t.groups == 2 {
 		tile16IFMA(c, dst, room, rows, ahead, WordBytes*at, x, stride, n/block)
 		return
@@ -90,20 +95,44 @@ func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, 
 	}
 }
 
-func (t *Tile) partAVX2(dst *[TileRows][MaxRequests]uint64, rows, ahead *[TileRows]*byte, count, at, n int) {
-	w := t.work
+func (t *Tile) partAVX2(dst [][MaxRequests]uint64, rows, ahead *[TileRows]*byte, at, n int) {
+	chunk := 2 // blocks, whose sums are exact
+	if t.m.c.bits == 48 {
+		chunk = 1
+	}
+	chunks, odd := n/block/chunk, n/block%chunk
+	var base [2][MaxRequests]uint64 // of high and low sums
 	for i, start := range t.m.c.starts {
 		// The multiple of q exceeds negative sums. The kernel adds a start for
-		// each block.
-		var row [MaxRequests]uint64
-		for j := range row {
-			row[j] = t.m.c.q<<12 - uint64(n/block)*math.Float64bits(start)
-		}
-		for q := range w.sums[i] {
-			w.sums[i][q] = row
+		// each chunk, and subtracts four for each block.
+		first := t.m.c.q<<12 - uint64(chunks+odd-4*n/block)*math.Float64bits(start)
+		for j := range base[i] {
+			base[i][j] = first
 		}
 	}
-	tileAVX2(t.m.c.all(), dst, &w.sums, &w.room, rows, ahead, (count+2)/3, WordBytes*at, &t.packed[lanes*at], t.groups, 8*lanes*len(t.requests[0]), n/block)
+	if at == 0 {
+		for j, f := range t.fixed {
+			base[1][j] += f
+		}
+	}
+	t.work.sums, t.work.squares = [2][TileRows][MaxRequests]uint64{}, [2][TileRows][4]uint64{}
+	t.chunksAVX2(rows, ahead, len(dst), at, chunk, chunks)
+	t.chunksAVX2(rows, ahead, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
+	closeTileAVX2(t.m.c.all(), &dst[0], &base, t.work.all(), len(dst))
+}
+
+func (w *workspace) all() *[864]uint64 { return (*[864]uint64)(unsafe.Pointer(w)) }
+
+// chunksAVX2 adds the products of chunks of some blocks to the workspace's sums.
+func (t *Tile) chunksAVX2(rows, ahead *[TileRows]*byte, count, at, blocks, chunks int) {
+	c, from, stride := t.m.c.all(), WordBytes*at, 8*lanes*len(t.requests[0])
+	switch x := t.packed[lanes*at:]; {
+	case chunks == 0:
+	case t.groups == 1:
+		tile8AVX2(c, t.work.all(), rows, ahead, count, from, &x[0], stride, blocks, chunks)
+	default:
+		tile16AVX2(c, t.work.all(), rows, ahead, count, from, &x[0], stride, blocks, chunks)
+	}
 }
 
 func (m *Modulus) cut(dst []uint64, b []byte) bool {

@@ -85,13 +85,23 @@ func TestTimesAtLargestSums(t *testing.T) {
 		const n = limit + block
 		m, rows := New(q), words(nil, q, n, 0, of(q-1))
 		x := [][]uint64{words(nil, q, n, 0, of(q/2)), words(nil, q, n, 0, of(q/2+1)), words(nil, q, n, 0, of(q-1)), words(nil, q, n, 0, of(q/4))}
+		// The factors of a pair of words have opposite signs.
+		opposed, request := words(nil, q, n, 0, of(0)), words(nil, q, n, 0, of(q/2))
+		for i := range n {
+			if i%8 < 4 {
+				opposed[i], request[i] = q-1, q/2+1
+			}
+		}
+		x = append(x, request)
 		AtEachLevel(func(l string) {
 			used.Set(m, x)
-			var dst [1][MaxRequests]uint64
-			used.Times(dst[:], [][]byte{pack(rows, 0)}, nil)
-			for j := range x {
-				if want := slowDot(q, rows, x[j]); dst[0][j] != want {
-					t.Errorf("%v, modulus %d, request %d: %#x, want %#x", l, q, j, dst[0][j], want)
+			var dst [2][MaxRequests]uint64
+			used.Times(dst[:], [][]byte{pack(rows, 0), pack(opposed, 0)}, nil)
+			for i, row := range [][]uint64{rows, opposed} {
+				for j := range x {
+					if want := slowDot(q, row, x[j]); dst[i][j] != want {
+						t.Errorf("%v, modulus %d, row %d, request %d: %#x, want %#x", l, q, i, j, dst[i][j], want)
+					}
 				}
 			}
 		})

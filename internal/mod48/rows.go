@@ -11,10 +11,11 @@ type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
-	// halves is the operand of the AVX2 and NEON kernels, twelve words for every eight
-	// words of x. The first eight hold the two halves of each word. The last
-	// four hold sums of two halves: for the first four words in lower halves,
-	// for the last four in upper halves.
+	// halves is the operand of the AVX2 and NEON kernels. Each word holds the
+	// two halves of a word of x. For NEON, four words follow every eight. They
+	// hold sums of two halves: for the first four words in lower halves, for
+	// the last four in upper halves. AVX2 adds them itself, because a larger
+	// operand would not stay in the second cache.
 	halves []uint64
 }
 
@@ -34,7 +35,11 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	if active != withAVX2 && active != withNEON {
 		return
 	}
-	size := len(x)/8*12 + 1 // AVX2 reads a part of the last word and ignores it
+	per := 8
+	if active == withNEON {
+		per = 12
+	}
+	size := len(x) / 8 * per
 	if cap(o.halves) < size {
 		o.halves = make([]uint64, size)
 	}
@@ -44,11 +49,11 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 		for i, w := range x[:8] {
 			to[i] = w&(1<<24-1) | w>>24<<32
 		}
-		for i := range 4 {
+		for i := range per - 8 {
 			first, last := to[i], to[4+i]
 			to[8+i] = first&(1<<32-1) + first>>32 + (last&(1<<32-1)+last>>32)<<32
 		}
-		to = to[12:]
+		to = to[per:]
 	}
 }
 

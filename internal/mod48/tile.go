@@ -24,15 +24,18 @@ type Tile struct {
 	// rows of eight requests. For AVX2 the words are float64.
 	packed []uint64
 	groups int
-	work   *workspace
-	alone  [MaxRequests]Operand // for levels without tile kernels
+	// fixed holds Modulus.fixed of each request, for AVX2.
+	fixed [MaxRequests]uint64
+	work  *workspace
+	alone [MaxRequests]Operand // for levels without tile kernels
 }
 
 // A workspace is the memory of the kernels. It is allocated, because that
 // aligns it to cache lines.
 type workspace struct {
-	sums [2][TileRows][MaxRequests]uint64 // for AVX2
-	room [TileRows][block]uint64
+	sums    [2][TileRows][MaxRequests]uint64 // for AVX2, like squares
+	squares [2][TileRows][4]uint64
+	room    [TileRows][2 * block]uint64
 }
 
 // Set makes t the operand of these rows, which must have the same length, and
@@ -62,6 +65,11 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 		t.packed = make([]uint64, width*n)
 	}
 	t.packed = t.packed[:width*n]
+	if active == withAVX2 {
+		for j, x := range requests {
+			t.fixed[j] = m.fixed(x)
+		}
+	}
 	// Interleave eight words of each request at a time, to fill cache lines
 	// before eviction.
 	for from := 0; from < n; from += lanes {
@@ -124,6 +132,24 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 func (m *Modulus) centred(w uint64) uint64 {
 	_, over := bits.Sub64(m.c.q/2, w, 0)
 	return math.Float64bits(float64(int64(w - m.c.q&-over)))
+}
+
+// fixed returns the number that AVX2's sums for request x lack modulo q. The
+// kernel subtracts 2^(bits−1) from the words of a row, and adds the products of
+// pairs of words of x, which are four words apart.
+func (m *Modulus) fixed(x []uint64) uint64 {
+	var hi, lo, h, l, c uint64
+	for ; len(x) > 0; x = x[8:] {
+		for i := range 4 {
+			h, l = bits.Mul64(m.c.q-x[i], x[i+4])
+			lo, c = bits.Add64(lo, l, 0)
+			hi += h + c
+			h, l = bits.Mul64(x[i]+x[i+4], 1<<(m.c.bits-1))
+			lo, c = bits.Add64(lo, l, 0)
+			hi += h + c
+		}
+	}
+	return bits.Rem64(hi, lo, m.c.q)
 }
 
 // Tiles reports whether the processor has kernels for Tile. With them, sixteen

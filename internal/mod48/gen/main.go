@@ -30,6 +30,7 @@ const (
 	// rowsAhead is the prefetch distance of rows in bytes. Distances of 2 to 3
 	// KB measured best.
 	rowsAhead  = 2560
+	block      = 16
 	blockBytes = 96
 )
 
@@ -39,13 +40,13 @@ const (
 	atCarry, atCarried                      = 40, 48 // IFMA
 	atMiddle, atTop, atUpper                = 56, 64, 72
 	atMiddleMask, atTopMask                 = 80, 88
-	atWords, atPlaces, atHalves             = 96, 224, 288
+	atWords, atHalves, atWhole              = 96, 224, 288
 	atLast, atDrop                          = 352, 360
 	atTwice, atLow52, atHalf                = 368, 376, 384
 	atFloat, atInverse, atFloat52           = 392, 400, 408
 	atFieldShifts, atFieldMask              = 416, 480
 	atFields, atQuads                       = 488, 616
-	atWhole, atStarts                       = 680, 712
+	atStarts, atCentre, atOne               = 680, 696, 704
 )
 
 // constant broadcasts the constant at offset off into a register as wide as

@@ -54,7 +54,7 @@ var kernelFiles = []string{
 // arithmetic matches the instructions that kernels may use. None of them calls,
 // traps or inserts raw bytes. Jumps only go to labels in the same kernel, to
 // count a length or handle a tail.
-var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
+var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VINSERTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET|` +
 	// arm64
 	`(V(LD[12]R?|ST[12])|F?MOV[DQ])(\.P)?|V(MOV|EOR|AND|ORR|ADD|SUB|ADDP|ADDV|DUP|TBL|USHR|SLI|FMLA|FMLS)|` +
