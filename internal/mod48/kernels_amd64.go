@@ -42,6 +42,10 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	}
 }
 
+// soon is the prefetch distance of tiles with AVX2 in bytes. Rows shorter than
+// four times this distance prefetch the next tile instead.
+const soon = 512
+
 func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	n, tile := len(t.requests[0]), 6
 	if active == withAVX2 {
@@ -52,6 +56,9 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		for q := range tile {
 			i := min(first+q, len(rows)-1) // the last tile repeats the last row
 			r[q], next[q] = unsafe.SliceData(rows[i]), unsafe.SliceData(ahead[i])
+			if active == withAVX2 && len(rows[i]) > 4*soon {
+				next[q] = unsafe.SliceData(rows[i][soon:])
+			}
 		}
 		to := dst[first:min(first+tile, len(rows))]
 		if n == 0 {

@@ -60,24 +60,13 @@ func (k kernels) tileAVX2(groups int) {
 			k.Advance(128, to)
 			k.Advance(16*64, x)
 		})
-		row, sum, steps, ahead := k.Part(work, 0, 0), k.Part(work, 0, 0), k.Params("count")[0], k.Params("ahead")[0]
+		row, sum, steps := k.Part(work, 0, 0), k.Part(work, 0, 0), k.Params("count")[0]
 		if groups == 1 {
 			k.INCQ(steps)
 			k.SHRQ(Imm(1), steps)
 		}
 		k.Count(name+"_step", steps, func() {
-			// Prefetch here, because the first cache waits for memory if
-			// unpackAVX2 prefetches as many lines as it can miss.
-			for q := range 2 / groups {
-				next := k.GP64()
-				k.MOVQ(at(ahead, 8*q), next)
-				k.ADDQ(from, next)
-				for _, off := range [...]int{-192, -128, -64, -1} {
-					k.PREFETCHT1(at(next, off))
-				}
-			}
 			k.pairsAVX2(name, groups, c, sum, row, group)
-			k.Advance(8*2/groups, ahead)
 			k.Advance(128*2/groups, sum)
 			k.Advance(roomRow*2/groups, row)
 		})
@@ -92,10 +81,14 @@ func (k kernels) unpackAVX2(name string, c, work, room, from reg.GPVirtual) {
 	starts := [2]reg.VecVirtual{k.float(c, atStarts), k.float(c, atStarts+8)}
 	k.VMOVDQU(at(c, atWhole), whole[0])
 	k.VMOVDQU(at(c, atWhole+32), whole[1])
-	p, to := k.Params("rows", "count"), k.Part(room, 0, 0)
-	rows, count, squares := p[0], p[1], k.Part(work, 0, 0)
+	p, to := k.Params("rows", "ahead", "count"), k.Part(room, 0, 0)
+	rows, ahead, count, squares := p[0], p[1], p[2], k.Part(work, 0, 0)
 	k.Count(name+"_unpack", count, func() {
 		row := k.GP64()
+		k.MOVQ(at(ahead, 0), row)
+		k.ADDQ(from, row)
+		k.PREFETCHT0(at(row, 0))
+		k.PREFETCHT0(at(row, 48))
 		k.MOVQ(at(rows, 0), row)
 		k.ADDQ(from, row)
 		var v [4]reg.VecVirtual
@@ -113,7 +106,7 @@ func (k kernels) unpackAVX2(name string, c, work, room, from reg.GPVirtual) {
 		k.factorsAVX2(v[2], v[3], high, low)
 		k.addSum(high, at(squares, atSquares))
 		k.addSum(low, at(squares, atLowSquares))
-		k.Advance(8, rows)
+		k.Advance(8, rows, ahead)
 		k.Advance(32, squares)
 		k.Advance(roomRow, to)
 	})
