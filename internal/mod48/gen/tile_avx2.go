@@ -148,8 +148,8 @@ func (k kernels) pairsAVX2(name string, groups int, c, sums, row, group reg.GPVi
 	}
 	k.ADDQ(octets, octets)
 	k.Count(name+"_octet", octets, func() {
-		// The steps of a product are interleaved with those of its neighbours,
-		// because each waits for the one before.
+		// Steps of neighbouring products are interleaved, because each step waits
+		// for the one before.
 		add, last, rest := func() {}, func() {}, func() {}
 		for i := range 4 {
 			for q := range acc {
