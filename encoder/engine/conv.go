@@ -22,6 +22,7 @@ type conv struct {
 	weights   []*f32.Left // packed weights of each group
 	row       *f32.Right  // packed weights if one window covers the image (see single)
 	taps      [][]float32 // weights of each channel of a depthwise convolution
+	fast      *f32.Winograd
 }
 
 func compileConv(c *call) error {
@@ -79,6 +80,8 @@ func (v *conv) runs() (kernel, int64) {
 		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
 	case v.depthwise():
 		return v.runDepthwise, v.size(1) + int64(v.columns()) + f32.TapsScratch
+	case v.winograd():
+		return v.runWinograd, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
 	}
 	scratch := int64(f32.Scratch(v.m, v.columns(), v.k))
 	if !v.direct {
@@ -88,6 +91,18 @@ func (v *conv) runs() (kernel, int64) {
 		scratch += int64(v.m) * int64(v.span(v.rowsAtOnce()))
 	}
 	return v.runProduct, scratch
+}
+
+// winograd reports whether to use f32.Winograd. Small images and few channels
+// do not repay its transforms.
+func (v *conv) winograd() bool {
+	w := &v.window
+	return f32.HasWinograd() && v.groups == 1 && w.kh == 3 && w.kw == 3 && w.sh*w.sw*w.dh*w.dw == 1 &&
+		min(v.inC, v.outC) >= 16 && min(v.outH, v.outW) >= 9
+}
+
+func (v *conv) image() f32.Plane {
+	return f32.Plane{InH: v.inH, InW: v.inW, Top: v.top, Left: v.left, OutH: v.outH, OutW: v.outW}
 }
 
 func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
@@ -132,6 +147,8 @@ func (v *conv) pack(b *builder, w *value) error {
 		for c := range v.outC {
 			v.taps = append(v.taps, weights[c*v.k:][:v.k])
 		}
+	case v.winograd():
+		v.fast = f32.PackWinograd(weights, v.m, v.inC)
 	default:
 		for g := range v.groups {
 			v.weights = append(v.weights, f32.PackLeft(weights[g*v.m*v.k:], v.k, v.m, v.k))
@@ -146,6 +163,13 @@ func (v *conv) epilogue(first, channels int) *f32.Epilogue {
 
 func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.Mul(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
+}
+
+func (v *conv) runWinograd(out []float32, in [][]float32, scratch []float32) {
+	x, y := len(in[0])/v.batch, len(out)/v.batch
+	for i := range v.batch {
+		v.fast.Convolve(out[i*y:][:y], in[0][i*x:][:x], v.image(), v.epilogue(0, v.m), scratch)
+	}
 }
 
 // rowsAtOnce returns the number of image rows per product, for about 512

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cpar/encoder/onnx"
+	"cpar/internal/f32"
 )
 
 // A window describes how a kernel moves over an image.
@@ -170,6 +171,12 @@ func (l *layout) layPlane(to, x []float32) {
 			break
 		}
 		from := x[y*l.inW:][:l.inW]
+		if phases := l.phase[(y+l.top)%l.sh]; l.sw == 2 && min(phases[0], phases[1]) >= 0 {
+			at := func(b int) int { return (phases[b]*l.rows+row)*l.pitch + (l.left+1-b)/2 }
+			odd := (l.left + 1) % 2 // the phase of columns 1, 3, …
+			f32.Halves(to[at(1-odd):][:(l.inW+1)/2], to[at(odd):][:l.inW/2], from)
+			continue
+		}
 		for b, number := range l.phase[(y+l.top)%l.sh] {
 			if number < 0 {
 				continue

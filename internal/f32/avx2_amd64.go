@@ -163,3 +163,28 @@ func largerAVX2(out *float32, x *float32, y *float32, vectors int)
 //
 //go:noescape
 func largestAVX2(x *float32, vectors int) float32
+
+// halvesAVX2 is Halves over whole registers.
+//
+//go:noescape
+func halvesAVX2(even *float32, odd *float32, x *float32, vectors int)
+
+// foursAVX2 sets out[j·plane + t], with plane in bytes, to x[4·t + j] for j from 0 to 5 and whole registers of t. It reads four values beyond the last t.
+//
+//go:noescape
+func foursAVX2(out *float32, x *float32, plane int, vectors int)
+
+// winogradWeightsAVX2 transforms whole registers of weights. Tap t of weight i is w[t·plane + i]. Its 36 values become out[n·step + i]. Distances are in bytes.
+//
+//go:noescape
+func winogradWeightsAVX2(out *float32, w *float32, step int, plane int, vectors int)
+
+// winogradInAVX2 transforms whole registers of tiles. Value (i, j) of tile t is x[(i%4·6 + j)·plane + i/4·row + t] and becomes out[(6·i + j)·step + t]. Distances are in bytes.
+//
+//go:noescape
+func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vectors int)
+
+// winogradOutAVX2 transforms whole registers of tiles. Value (i, j) of tile t is x[(6·i + j)·step + t]. Result (a, b) plus bias, within lo and hi, becomes out[a·line + 4·t + b]. Distances are in bytes. It overwrites x.
+//
+//go:noescape
+func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)

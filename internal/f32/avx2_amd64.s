@@ -2151,7 +2151,127 @@ DATA constantsAVX2<>+1200(SB)/4, $0xff800000
 DATA constantsAVX2<>+1204(SB)/4, $0xff800000
 DATA constantsAVX2<>+1208(SB)/4, $0xff800000
 DATA constantsAVX2<>+1212(SB)/4, $0xff800000
-GLOBL constantsAVX2<>(SB), RODATA|NOPTR, $1216
+DATA constantsAVX2<>+1216(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1220(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1224(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1228(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1232(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1236(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1240(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1244(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1248(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1252(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1256(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1260(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1264(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1268(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1272(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1276(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1280(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1284(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1288(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1292(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1296(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1300(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1304(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1308(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1312(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1316(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1320(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1324(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1328(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1332(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1336(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1340(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1344(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1348(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1352(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1356(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1360(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1364(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1368(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1372(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1376(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1380(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1384(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1388(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1392(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1396(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1400(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1404(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1408(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1412(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1416(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1420(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1424(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1428(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1432(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1436(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1440(SB)/4, $0x40340000
+DATA constantsAVX2<>+1444(SB)/4, $0x40340000
+DATA constantsAVX2<>+1448(SB)/4, $0x40340000
+DATA constantsAVX2<>+1452(SB)/4, $0x40340000
+DATA constantsAVX2<>+1456(SB)/4, $0x40340000
+DATA constantsAVX2<>+1460(SB)/4, $0x40340000
+DATA constantsAVX2<>+1464(SB)/4, $0x40340000
+DATA constantsAVX2<>+1468(SB)/4, $0x40340000
+DATA constantsAVX2<>+1472(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1476(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1480(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1484(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1488(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1492(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1496(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1500(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1504(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1508(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1512(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1516(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1520(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1524(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1528(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1532(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1536(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1540(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1544(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1548(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1552(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1556(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1560(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1564(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1568(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1572(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1576(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1580(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1584(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1588(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1592(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1596(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1600(SB)/4, $0x40100000
+DATA constantsAVX2<>+1604(SB)/4, $0x40100000
+DATA constantsAVX2<>+1608(SB)/4, $0x40100000
+DATA constantsAVX2<>+1612(SB)/4, $0x40100000
+DATA constantsAVX2<>+1616(SB)/4, $0x40100000
+DATA constantsAVX2<>+1620(SB)/4, $0x40100000
+DATA constantsAVX2<>+1624(SB)/4, $0x40100000
+DATA constantsAVX2<>+1628(SB)/4, $0x40100000
+DATA constantsAVX2<>+1632(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1636(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1640(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1644(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1648(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1652(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1656(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1660(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1664(SB)/4, $0x40580000
+DATA constantsAVX2<>+1668(SB)/4, $0x40580000
+DATA constantsAVX2<>+1672(SB)/4, $0x40580000
+DATA constantsAVX2<>+1676(SB)/4, $0x40580000
+DATA constantsAVX2<>+1680(SB)/4, $0x40580000
+DATA constantsAVX2<>+1684(SB)/4, $0x40580000
+DATA constantsAVX2<>+1688(SB)/4, $0x40580000
+DATA constantsAVX2<>+1692(SB)/4, $0x40580000
+GLOBL constantsAVX2<>(SB), RODATA|NOPTR, $1696
 
 // func erfAVX2(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX2, FMA3
@@ -2641,5 +2761,1506 @@ one_done:
 	VMOVSHDUP    X0, X1
 	VMAXPS       X1, X0, X0
 	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func halvesAVX2(even *float32, odd *float32, x *float32, vectors int)
+// Requires: AVX, AVX2
+TEXT ·halvesAVX2(SB), NOSPLIT, $0-32
+	MOVQ  even+0(FP), AX
+	MOVQ  odd+8(FP), CX
+	MOVQ  x+16(FP), DX
+	MOVQ  vectors+24(FP), BX
+	TESTQ BX, BX
+	JZ    one_done
+
+one:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VSHUFPS $0x88, Y1, Y0, Y2
+	VPERMPD $0xd8, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VSHUFPS $0xdd, Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	DECQ    BX
+	JNZ     one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func foursAVX2(out *float32, x *float32, plane int, vectors int)
+// Requires: AVX
+TEXT ·foursAVX2(SB), NOSPLIT, $0-32
+	MOVQ  out+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  plane+16(FP), DX
+	MOVQ  vectors+24(FP), BX
+	TESTQ BX, BX
+	JZ    one_done
+
+one:
+	MOVQ        AX, SI
+	VMOVUPS     (CX), X0
+	VINSERTF128 $0x01, 64(CX), Y0, Y0
+	VMOVUPS     16(CX), X1
+	VINSERTF128 $0x01, 80(CX), Y1, Y1
+	VMOVUPS     32(CX), X2
+	VINSERTF128 $0x01, 96(CX), Y2, Y2
+	VMOVUPS     48(CX), X3
+	VINSERTF128 $0x01, 112(CX), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKLPS   Y3, Y2, Y5
+	VUNPCKLPD   Y5, Y4, Y6
+	VUNPCKHPD   Y5, Y4, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKHPS   Y3, Y2, Y11
+	VUNPCKLPD   Y11, Y5, Y12
+	VUNPCKHPD   Y11, Y5, Y5
+	VMOVUPS     Y6, (SI)
+	ADDQ        DX, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DX, SI
+	VMOVUPS     Y12, (SI)
+	ADDQ        DX, SI
+	VMOVUPS     Y5, (SI)
+	ADDQ        DX, SI
+	VMOVUPS     16(CX), X7
+	VINSERTF128 $0x01, 80(CX), Y7, Y7
+	VMOVUPS     32(CX), X8
+	VINSERTF128 $0x01, 96(CX), Y8, Y8
+	VMOVUPS     48(CX), X9
+	VINSERTF128 $0x01, 112(CX), Y9, Y9
+	VMOVUPS     64(CX), X10
+	VINSERTF128 $0x01, 128(CX), Y10, Y10
+	VUNPCKLPS   Y8, Y7, Y4
+	VUNPCKLPS   Y10, Y9, Y5
+	VUNPCKLPD   Y5, Y4, Y6
+	VUNPCKHPD   Y5, Y4, Y4
+	VUNPCKHPS   Y8, Y7, Y5
+	VUNPCKHPS   Y10, Y9, Y11
+	VUNPCKLPD   Y11, Y5, Y12
+	VUNPCKHPD   Y11, Y5, Y5
+	VMOVUPS     Y6, (SI)
+	ADDQ        DX, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DX, SI
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000020, AX
+	DECQ        BX
+	JNZ         one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func winogradWeightsAVX2(out *float32, w *float32, step int, plane int, vectors int)
+// Requires: AVX, FMA3
+TEXT ·winogradWeightsAVX2(SB), NOSPLIT, $0-40
+	MOVQ  out+0(FP), AX
+	MOVQ  w+8(FP), CX
+	MOVQ  step+16(FP), DX
+	MOVQ  plane+24(FP), BX
+	MOVQ  vectors+32(FP), SI
+	MOVQ  BX, DI
+	ADDQ  BX, DI
+	ADDQ  BX, DI
+	MOVQ  DX, R8
+	ADDQ  DX, R8
+	ADDQ  DX, R8
+	ADDQ  R8, R8
+	TESTQ SI, SI
+	JZ    one_done
+
+one:
+	MOVQ         CX, R9
+	MOVQ         AX, R10
+	MOVQ         R10, R11
+	MOVQ         R9, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         DI, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         DI, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         DI, R12
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y3, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y6, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         R8, R11
+	ADDQ         BX, R9
+	ADDQ         DX, R10
+	MOVQ         R10, R11
+	MOVQ         R9, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         DI, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         DI, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         DI, R12
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y3, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y6, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         R8, R11
+	ADDQ         BX, R9
+	ADDQ         DX, R10
+	MOVQ         R10, R11
+	MOVQ         R9, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         DI, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         DI, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         DI, R12
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y3, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y6, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         R8, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         R8, R11
+	ADDQ         BX, R9
+	ADDQ         DX, R10
+	MOVQ         AX, R9
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y0
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         DX, R10
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y6, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         DX, R9
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y0
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         DX, R10
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y6, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         DX, R9
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y0
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         DX, R10
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y6, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         DX, R9
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y0
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         DX, R10
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y6, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         DX, R9
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y0
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         DX, R10
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y6, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         DX, R9
+	MOVQ         R9, R10
+	VMOVUPS      (R10), Y0
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         DX, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         DX, R10
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
+	VMOVUPS      Y3, Y3
+	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
+	VMOVUPS      Y4, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
+	VMOVUPS      Y0, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y6, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         DX, R9
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, AX
+	DECQ         SI
+	JNZ          one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vectors int)
+// Requires: AVX, FMA3
+TEXT ·winogradInAVX2(SB), NOSPLIT, $0-48
+	MOVQ  out+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  plane+16(FP), DX
+	MOVQ  row+24(FP), BX
+	MOVQ  step+32(FP), SI
+	MOVQ  vectors+40(FP), DI
+	MOVQ  DX, R8
+	ADDQ  DX, R8
+	ADDQ  DX, R8
+	ADDQ  R8, R8
+	MOVQ  SI, R9
+	ADDQ  SI, R9
+	ADDQ  SI, R9
+	ADDQ  R9, R9
+	TESTQ DI, DI
+	JZ    one_done
+
+one:
+	MOVQ         CX, R10
+	MOVQ         AX, R11
+	MOVQ         R10, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y3
+	ADDQ         R8, R12
+	MOVQ         R10, R12
+	ADDQ         BX, R12
+	MOVQ         R11, R13
+	VMOVUPS      (R12), Y4
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y5
+	ADDQ         R8, R12
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y1, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y2, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y5, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y4, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y0, (R13)
+	ADDQ         R9, R13
+	ADDQ         DX, R10
+	ADDQ         SI, R11
+	MOVQ         R10, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y3
+	ADDQ         R8, R12
+	MOVQ         R10, R12
+	ADDQ         BX, R12
+	MOVQ         R11, R13
+	VMOVUPS      (R12), Y4
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y5
+	ADDQ         R8, R12
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y1, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y2, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y5, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y4, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y0, (R13)
+	ADDQ         R9, R13
+	ADDQ         DX, R10
+	ADDQ         SI, R11
+	MOVQ         R10, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y3
+	ADDQ         R8, R12
+	MOVQ         R10, R12
+	ADDQ         BX, R12
+	MOVQ         R11, R13
+	VMOVUPS      (R12), Y4
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y5
+	ADDQ         R8, R12
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y1, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y2, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y5, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y4, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y0, (R13)
+	ADDQ         R9, R13
+	ADDQ         DX, R10
+	ADDQ         SI, R11
+	MOVQ         R10, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y3
+	ADDQ         R8, R12
+	MOVQ         R10, R12
+	ADDQ         BX, R12
+	MOVQ         R11, R13
+	VMOVUPS      (R12), Y4
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y5
+	ADDQ         R8, R12
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y1, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y2, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y5, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y4, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y0, (R13)
+	ADDQ         R9, R13
+	ADDQ         DX, R10
+	ADDQ         SI, R11
+	MOVQ         R10, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y3
+	ADDQ         R8, R12
+	MOVQ         R10, R12
+	ADDQ         BX, R12
+	MOVQ         R11, R13
+	VMOVUPS      (R12), Y4
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y5
+	ADDQ         R8, R12
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y1, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y2, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y5, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y4, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y0, (R13)
+	ADDQ         R9, R13
+	ADDQ         DX, R10
+	ADDQ         SI, R11
+	MOVQ         R10, R12
+	VMOVUPS      (R12), Y0
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y1
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y2
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y3
+	ADDQ         R8, R12
+	MOVQ         R10, R12
+	ADDQ         BX, R12
+	MOVQ         R11, R13
+	VMOVUPS      (R12), Y4
+	ADDQ         R8, R12
+	VMOVUPS      (R12), Y5
+	ADDQ         R8, R12
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y1, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y2, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y5, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y4, (R13)
+	ADDQ         R9, R13
+	VMOVUPS      Y0, (R13)
+	ADDQ         R9, R13
+	ADDQ         DX, R10
+	ADDQ         SI, R11
+	MOVQ         AX, R10
+	MOVQ         AX, R11
+	VMOVUPS      (R10), Y0
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y3
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y4
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y5
+	ADDQ         SI, R10
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y1, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y0, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      (R10), Y0
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y3
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y4
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y5
+	ADDQ         SI, R10
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y1, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y0, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      (R10), Y0
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y3
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y4
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y5
+	ADDQ         SI, R10
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y1, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y0, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      (R10), Y0
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y3
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y4
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y5
+	ADDQ         SI, R10
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y1, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y0, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      (R10), Y0
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y3
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y4
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y5
+	ADDQ         SI, R10
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y1, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y0, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      (R10), Y0
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y1
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y2
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y3
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y4
+	ADDQ         SI, R10
+	VMOVUPS      (R10), Y5
+	ADDQ         SI, R10
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
+	VMOVUPS      Y5, Y0
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
+	VMOVUPS      Y4, Y5
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
+	VMOVUPS      Y3, Y7
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
+	VMOVUPS      Y5, Y1
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
+	VMOVUPS      Y5, Y2
+	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
+	VMOVUPS      Y4, Y5
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
+	VMOVUPS      Y6, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y1, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y2, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y5, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y4, (R11)
+	ADDQ         SI, R11
+	VMOVUPS      Y0, (R11)
+	ADDQ         SI, R11
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, AX
+	DECQ         DI
+	JNZ          one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
+// Requires: AVX, FMA3
+TEXT ·winogradOutAVX2(SB), NOSPLIT, $0-52
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         step+16(FP), DX
+	MOVQ         line+24(FP), BX
+	MOVQ         vectors+32(FP), SI
+	VBROADCASTSS bias+40(FP), Y0
+	VBROADCASTSS lo+44(FP), Y1
+	VBROADCASTSS hi+48(FP), Y2
+	MOVQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DX, DI
+	ADDQ         DI, DI
+	TESTQ        SI, SI
+	JZ           one_done
+
+one:
+	MOVQ         CX, R8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	ADDQ         DI, R9
+	MOVQ         R8, R9
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VMOVUPS      Y3, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y7, (R9)
+	ADDQ         DI, R9
+	ADDQ         DX, R8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	ADDQ         DI, R9
+	MOVQ         R8, R9
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VMOVUPS      Y3, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y7, (R9)
+	ADDQ         DI, R9
+	ADDQ         DX, R8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	ADDQ         DI, R9
+	MOVQ         R8, R9
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VMOVUPS      Y3, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y7, (R9)
+	ADDQ         DI, R9
+	ADDQ         DX, R8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	ADDQ         DI, R9
+	MOVQ         R8, R9
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VMOVUPS      Y3, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y7, (R9)
+	ADDQ         DI, R9
+	ADDQ         DX, R8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	ADDQ         DI, R9
+	MOVQ         R8, R9
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VMOVUPS      Y3, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y7, (R9)
+	ADDQ         DI, R9
+	ADDQ         DX, R8
+	MOVQ         R8, R9
+	VMOVUPS      (R9), Y3
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y4
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y5
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y6
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y7
+	ADDQ         DI, R9
+	VMOVUPS      (R9), Y8
+	ADDQ         DI, R9
+	MOVQ         R8, R9
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VMOVUPS      Y3, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y4, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         DI, R9
+	VMOVUPS      Y7, (R9)
+	ADDQ         DI, R9
+	ADDQ         DX, R8
+	MOVQ         CX, R8
+	MOVQ         AX, R9
+	VMOVUPS      (R8), Y3
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y5
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y6
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y7
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y8
+	ADDQ         DX, R8
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VADDPS       Y0, Y3, Y3
+	VMAXPS       Y3, Y1, Y3
+	VMINPS       Y3, Y2, Y3
+	VADDPS       Y0, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VADDPS       Y0, Y8, Y8
+	VMAXPS       Y8, Y1, Y8
+	VMINPS       Y8, Y2, Y8
+	VADDPS       Y0, Y7, Y7
+	VMAXPS       Y7, Y1, Y7
+	VMINPS       Y7, Y2, Y7
+	VUNPCKLPS    Y4, Y3, Y5
+	VUNPCKLPS    Y7, Y8, Y6
+	VUNPCKLPD    Y6, Y5, Y9
+	VUNPCKHPD    Y6, Y5, Y5
+	VUNPCKHPS    Y4, Y3, Y3
+	VUNPCKHPS    Y7, Y8, Y4
+	VUNPCKLPD    Y4, Y3, Y6
+	VUNPCKHPD    Y4, Y3, Y3
+	VMOVUPS      X9, (R9)
+	VEXTRACTF128 $0x01, Y9, 64(R9)
+	VMOVUPS      X5, 16(R9)
+	VEXTRACTF128 $0x01, Y5, 80(R9)
+	VMOVUPS      X6, 32(R9)
+	VEXTRACTF128 $0x01, Y6, 96(R9)
+	VMOVUPS      X3, 48(R9)
+	VEXTRACTF128 $0x01, Y3, 112(R9)
+	ADDQ         BX, R9
+	VMOVUPS      (R8), Y3
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y5
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y6
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y7
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y8
+	ADDQ         DX, R8
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VADDPS       Y0, Y3, Y3
+	VMAXPS       Y3, Y1, Y3
+	VMINPS       Y3, Y2, Y3
+	VADDPS       Y0, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VADDPS       Y0, Y8, Y8
+	VMAXPS       Y8, Y1, Y8
+	VMINPS       Y8, Y2, Y8
+	VADDPS       Y0, Y7, Y7
+	VMAXPS       Y7, Y1, Y7
+	VMINPS       Y7, Y2, Y7
+	VUNPCKLPS    Y4, Y3, Y5
+	VUNPCKLPS    Y7, Y8, Y6
+	VUNPCKLPD    Y6, Y5, Y9
+	VUNPCKHPD    Y6, Y5, Y5
+	VUNPCKHPS    Y4, Y3, Y3
+	VUNPCKHPS    Y7, Y8, Y4
+	VUNPCKLPD    Y4, Y3, Y6
+	VUNPCKHPD    Y4, Y3, Y3
+	VMOVUPS      X9, (R9)
+	VEXTRACTF128 $0x01, Y9, 64(R9)
+	VMOVUPS      X5, 16(R9)
+	VEXTRACTF128 $0x01, Y5, 80(R9)
+	VMOVUPS      X6, 32(R9)
+	VEXTRACTF128 $0x01, Y6, 96(R9)
+	VMOVUPS      X3, 48(R9)
+	VEXTRACTF128 $0x01, Y3, 112(R9)
+	ADDQ         BX, R9
+	VMOVUPS      (R8), Y3
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y5
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y6
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y7
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y8
+	ADDQ         DX, R8
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VADDPS       Y0, Y3, Y3
+	VMAXPS       Y3, Y1, Y3
+	VMINPS       Y3, Y2, Y3
+	VADDPS       Y0, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VADDPS       Y0, Y8, Y8
+	VMAXPS       Y8, Y1, Y8
+	VMINPS       Y8, Y2, Y8
+	VADDPS       Y0, Y7, Y7
+	VMAXPS       Y7, Y1, Y7
+	VMINPS       Y7, Y2, Y7
+	VUNPCKLPS    Y4, Y3, Y5
+	VUNPCKLPS    Y7, Y8, Y6
+	VUNPCKLPD    Y6, Y5, Y9
+	VUNPCKHPD    Y6, Y5, Y5
+	VUNPCKHPS    Y4, Y3, Y3
+	VUNPCKHPS    Y7, Y8, Y4
+	VUNPCKLPD    Y4, Y3, Y6
+	VUNPCKHPD    Y4, Y3, Y3
+	VMOVUPS      X9, (R9)
+	VEXTRACTF128 $0x01, Y9, 64(R9)
+	VMOVUPS      X5, 16(R9)
+	VEXTRACTF128 $0x01, Y5, 80(R9)
+	VMOVUPS      X6, 32(R9)
+	VEXTRACTF128 $0x01, Y6, 96(R9)
+	VMOVUPS      X3, 48(R9)
+	VEXTRACTF128 $0x01, Y3, 112(R9)
+	ADDQ         BX, R9
+	VMOVUPS      (R8), Y3
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y5
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y6
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y7
+	ADDQ         DX, R8
+	VMOVUPS      (R8), Y8
+	ADDQ         DX, R8
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y6, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y8, Y7
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
+	VADDPS       Y0, Y3, Y3
+	VMAXPS       Y3, Y1, Y3
+	VMINPS       Y3, Y2, Y3
+	VADDPS       Y0, Y4, Y4
+	VMAXPS       Y4, Y1, Y4
+	VMINPS       Y4, Y2, Y4
+	VADDPS       Y0, Y8, Y8
+	VMAXPS       Y8, Y1, Y8
+	VMINPS       Y8, Y2, Y8
+	VADDPS       Y0, Y7, Y7
+	VMAXPS       Y7, Y1, Y7
+	VMINPS       Y7, Y2, Y7
+	VUNPCKLPS    Y4, Y3, Y5
+	VUNPCKLPS    Y7, Y8, Y6
+	VUNPCKLPD    Y6, Y5, Y9
+	VUNPCKHPD    Y6, Y5, Y5
+	VUNPCKHPS    Y4, Y3, Y3
+	VUNPCKHPS    Y7, Y8, Y4
+	VUNPCKLPD    Y4, Y3, Y6
+	VUNPCKHPD    Y4, Y3, Y3
+	VMOVUPS      X9, (R9)
+	VEXTRACTF128 $0x01, Y9, 64(R9)
+	VMOVUPS      X5, 16(R9)
+	VEXTRACTF128 $0x01, Y5, 80(R9)
+	VMOVUPS      X6, 32(R9)
+	VEXTRACTF128 $0x01, Y6, 96(R9)
+	VMOVUPS      X3, 48(R9)
+	VEXTRACTF128 $0x01, Y3, 112(R9)
+	ADDQ         BX, R9
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000080, AX
+	DECQ         SI
+	JNZ          one
+
+one_done:
 	VZEROUPPER
 	RET

@@ -6,8 +6,9 @@
 //	Left       a constant a (m×k), packed once: convolutions, whose b consists of shifted rows
 //	Right      a constant b (k×n), packed once: linear layers
 //	Mul64      c += a·b in float64, where b may be float32: principal components
+//	Winograd   convolutions of 3×3 taps
 //	Taps       depthwise convolutions
-//	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
+//	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, Halves, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
 // Functions run on the caller's goroutine and in the caller's scratch memory.
 //

@@ -98,6 +98,27 @@ func Centre(out, x []float32, mean []float64, scale float64) {
 	centrePlain(out[whole:], x[whole:], mean[whole:], scale)
 }
 
+// Halves sets even[i] = x[2·i] and odd[i] = x[2·i + 1] over the length of odd.
+// `even` has the same length or is longer by one, and x has the length of both.
+func Halves(even, odd, x []float32) {
+	n := len(odd)
+	x = x[:len(even)+n]
+	lanes, split := active.tiling().lanes, levels[active].winograd.halves
+	i := 0
+	if split != nil && n >= lanes {
+		split(data(even), data(odd), data(x), n/lanes)
+		last := n - lanes // the last registers may overlap those before
+		split(&even[last], &odd[last], &x[2*last], 1)
+		i = n
+	}
+	for ; i < n; i++ {
+		even[i], odd[i] = x[2*i], x[2*i+1]
+	}
+	if n < len(even) {
+		even[n] = x[2*n]
+	}
+}
+
 // TapsScratch is the number of scratch values that Taps needs.
 const TapsScratch = 64
 

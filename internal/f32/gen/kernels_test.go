@@ -239,3 +239,86 @@ func TestFunctionsInTheMachine(t *testing.T) {
 		}
 	})
 }
+
+// TestWinogradInTheMachine compares each transform with its matrices.
+func TestWinogradInTheMachine(t *testing.T) {
+	// For each point, the numerator of its Lagrange polynomial, the powers that
+	// evaluate a result, and the powers over the polynomial's denominator.
+	points := []float64{0, a, -a, b, -b}
+	var forth, kernel [][]float64
+	back := make([][]float64, 4)
+	for i := range 6 {
+		polynomial, denominator := []float64{1, 0, 0, 0, 0, 0}, 1.0
+		for j, p := range points {
+			if j != i {
+				for d := 5; d > 0; d-- {
+					polynomial[d] = polynomial[d-1] - p*polynomial[d]
+				}
+				polynomial[0] *= -p
+				if i < 5 {
+					denominator *= points[i] - p
+				}
+			}
+		}
+		forth = append(forth, polynomial)
+		for d := range back {
+			if i < 5 {
+				back[d] = append(back[d], math.Pow(points[i], float64(d)))
+			} else {
+				back[d] = append(back[d], float64(d/3))
+			}
+		}
+		if i == 5 {
+			kernel = append(kernel, []float64{0, 0, 1})
+		} else {
+			kernel = append(kernel, []float64{1 / denominator, points[i] / denominator, points[i] * points[i] / denominator})
+		}
+	}
+	both := func(matrix [][]float64, i, j int, x func(i, j int) float32) (sum float64) {
+		for a, f := range matrix[i] {
+			for b, g := range matrix[j] {
+				sum += f * g * float64(x(a, b))
+			}
+		}
+		return sum
+	}
+	eachMachine(t, func(t *testing.T, l level, m *machine, r *rand.Rand) {
+		for vectors := range 3 {
+			n := vectors * l.lanes
+			step, row := n+3, 2
+			plane := n + row
+			x := randoms(r, 36*step)
+			m.reset()
+			to, from := m.floats(make([]float32, 36*step)), m.floats(x)
+			m.call("winogradIn"+l.name, to, from, 4*plane, 4*row, 4*step, vectors)
+			got := m.read(to, 36*step)
+			m.call("winogradWeights"+l.name, to, from, 4*step, 4*plane, vectors)
+			weights := m.read(to, 36*step)
+			line := 4*n + 5
+			out := m.floats(make([]float32, 4*line))
+			m.call("winogradOut"+l.name, out, from, 4*step, 4*line, vectors, float32(0.5), float32(-9), float32(9))
+			results := m.read(out, 4*line)
+			fours := m.floats(make([]float32, 6*plane))
+			m.call("fours"+l.name, fours, m.floats(x[:4*n+4]), 4*plane, vectors)
+			even, odd := m.floats(make([]float32, n)), m.floats(make([]float32, n))
+			m.call("halves"+l.name, even, odd, m.floats(x[:2*n]), vectors)
+			for at := range n {
+				for i := range 36 {
+					want := both(forth, i/6, i%6, func(a, b int) float32 { return x[(a%4*6+b)*plane+a/4*row+at] })
+					agree(t, "winogradIn", got[i*step+at:], []float64{want})
+					want = both(kernel, i/6, i%6, func(a, b int) float32 { return x[(3*a+b)*plane+at] })
+					agree(t, "winogradWeights", weights[i*step+at:], []float64{want})
+				}
+				for i := range 16 {
+					want := both(back, i/4, i%4, func(a, b int) float32 { return x[(6*a+b)*step+at] }) + 0.5
+					agree(t, "winogradOut", results[i/4*line+4*at+i%4:], []float64{min(max(want, -9), 9)})
+				}
+				for j := range 6 {
+					agree(t, "fours", m.read(fours, 6*plane)[j*plane+at:], []float64{float64(x[4*at+j])})
+				}
+				agree(t, "halves", m.read(even, n)[at:], []float64{float64(x[2*at])})
+				agree(t, "halves", m.read(odd, n)[at:], []float64{float64(x[2*at+1])})
+			}
+		}
+	})
+}

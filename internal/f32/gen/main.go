@@ -106,6 +106,7 @@ func (k kernels) all() {
 	k.times()
 	k.larger()
 	k.largest()
+	k.winograd()
 }
 
 func (k kernels) bytes() int { return 4 * k.lanes }

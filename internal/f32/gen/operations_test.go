@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 func real(b uint32) float64       { return float64(math.Float32frombits(b)) }
 func bitsOf(v float64) uint32     { return math.Float32bits(float32(v)) }
@@ -110,7 +113,46 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 				out[i] = yes[i]
 			}
 		}
-	case "VEXTRACTF64X4", "VEXTRACTF128":
+	case "VUNPCKLPS", "VUNPCKHPS", "VUNPCKLPD", "VUNPCKHPD":
+		a, b := m.value(o[1], lanes), m.value(o[0], lanes)
+		group := [4]int{0, 4, 1, 5} // lanes of a, and then lanes of b
+		if strings.HasSuffix(op, "D") {
+			group = [4]int{0, 1, 4, 5}
+		}
+		for i := range lanes {
+			from := group[i%4]
+			if strings.Contains(op, "H") {
+				from += 2
+			}
+			if out[i] = a[i&^3+from%4]; from >= 4 {
+				out[i] = b[i&^3+from%4]
+			}
+		}
+	case "VSHUFPS":
+		a, b, order := m.value(o[2], lanes), m.value(o[1], lanes), m.word(o[0])
+		for i := range lanes {
+			from := i&^3 + int(order>>(2*(i%4))&3)
+			if out[i] = a[from]; i%4 >= 2 {
+				out[i] = b[from]
+			}
+		}
+	case "VPERMPD":
+		for i := range lanes / 2 {
+			if o[0][0] == '$' {
+				setWide(&out, i, wide(m.value(o[1], lanes), int(m.word(o[0])>>(2*i)&3)))
+			} else {
+				setWide(&out, i, wide(m.value(o[0], lanes), int(m.value(o[1], lanes)[2*i])))
+			}
+		}
+	case "VINSERTF128", "VINSERTF32X4":
+		out = m.value(o[2], lanes)
+		a := m.value(o[1], 4)
+		copy(out[4*m.word(o[0]):], a[:4])
+	case "VEXTRACTF32X4", "VEXTRACTF128":
+		lanes = 4
+		_, r := lanesOf(o[1])
+		copy(out[:], m.vectors[r][4*m.word(o[0]):][:4])
+	case "VEXTRACTF64X4":
 		a := m.value(o[1], 2*lanes)
 		copy(out[:], a[uint64(lanes)*m.word(o[0]):][:lanes])
 	case "VMOVHLPS":
