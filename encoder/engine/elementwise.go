@@ -84,7 +84,7 @@ func (c *call) unary(u unary, x *value) *value {
 	if u.truth {
 		result = bools
 	}
-	s := &step{in: []*value{x}, inPlace: true}
+	s := &step{in: []*value{x}, inPlace: true, rows: pieceRows(count(x.shape))}
 	s.run = func(out []float32, in [][]float32, _ []float32) { u.run(out, in[0]) }
 	if u.exact != nil {
 		s.exact = func(out []int64, in [][]int64) error {

@@ -85,7 +85,7 @@ func isRow(v *value, n int, shape []int) bool {
 // steps. Method drop later removes the unread intermediate values.
 func (b *builder) fusePatterns(s *step) error {
 	if x := b.geluOf(s); x != nil {
-		s.op, s.in, s.inPlace = "Gelu", []*value{x}, true
+		s.op, s.in, s.inPlace, s.rows = "Gelu", []*value{x}, true, pieceRows(count(x.shape))
 		s.run = func(out []float32, in [][]float32, _ []float32) { f32.Gelu(out, in[0]) }
 		return nil
 	}

@@ -55,13 +55,15 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 		l.k, l.n = l.n, l.k
 	}
 	rows := count(x.shape) / l.k
-	s := &step{in: []*value{x}, linear: l, pack: func() error { return l.pack(c.builder) }}
+	s := &step{in: []*value{x}, linear: l, rows: rows, pack: func() error { return l.pack(c.builder) }}
 	s.scratch = f32.Scratch(rows, l.n, l.k) // an upper bound, because f32.Right is known only after packing
-	s.run = func(out []float32, in [][]float32, scratch []float32) {
-		e := &f32.Epilogue{Bias: l.bias, Clip: l.clipped, Lo: l.lo, Hi: l.hi}
-		l.packed.Mul(out, l.n, in[0], l.k, rows, e, scratch)
-	}
+	s.run = l.run
 	return c.step(floats, s, shape, int64(rows)*int64(l.k)*int64(l.n))
+}
+
+func (l *linear) run(out []float32, in [][]float32, scratch []float32) {
+	e := &f32.Epilogue{Bias: l.bias, Clip: l.clipped, Lo: l.lo, Hi: l.hi}
+	l.packed.Mul(out, l.n, in[0], l.k, len(in[0])/l.k, e, scratch)
 }
 
 // compileMatMul multiplies the matrices in the last two axes of two tensors and
@@ -122,16 +124,18 @@ type product struct {
 
 func (c *call) product(a, b *value, p *product, shape []int) *value {
 	s := &step{in: []*value{a, b}, product: p, scratch: f32.Scratch(p.m, p.n, p.k)}
-	s.run = p.run
+	s.rows, s.part = count(p.batch.shape), p.run
+	s.run = func(out []float32, in [][]float32, scratch []float32) { p.run(out, in, scratch, 0, s.rows) }
 	return c.step(floats, s, shape, int64(count(p.batch.shape))*int64(p.m)*int64(p.n)*int64(p.k))
 }
 
-func (p *product) run(out []float32, in [][]float32, scratch []float32) {
+// run computes the pairs from `first` to `last`.
+func (p *product) run(out []float32, in [][]float32, scratch []float32, first, end int) {
 	last := len(p.batch.shape) - 1
 	size := p.m * p.n
 	p.batch.rows(func(at int, from []int) {
-		a, b := from[0], from[1]
-		for i := range p.batch.shape[last] {
+		for i := max(0, first-at); i < min(p.batch.shape[last], end-at); i++ {
+			a, b := from[0]+i*p.batch.steps[0][last], from[1]+i*p.batch.steps[1][last]
 			c := out[(at+i)*size:][:size]
 			f32.Mul(c, p.n, in[0][a:], p.lda, in[1][b:], p.ldb, p.m, p.n, p.k, p.transB, scratch)
 			if p.alpha != 1 {
@@ -139,7 +143,6 @@ func (p *product) run(out []float32, in [][]float32, scratch []float32) {
 					c[j] *= p.alpha
 				}
 			}
-			a, b = a+p.batch.steps[0][last], b+p.batch.steps[1][last]
 		}
 	})
 }

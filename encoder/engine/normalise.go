@@ -241,7 +241,7 @@ func compileSoftmax(c *call) error {
 }
 
 func (c *call) softmaxOf(x *value, n int, logarithm bool) *value {
-	s := &step{in: []*value{x}, inPlace: true}
+	s := &step{in: []*value{x}, inPlace: true, rows: count(x.shape) / n}
 	row := softmax
 	if logarithm {
 		row = logSoftmax

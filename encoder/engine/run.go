@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // A Program is a compiled network. It is safe for concurrent use.
 type Program struct {
-	plan   *plan
-	inputs []*value
-	reads  []bool            // for each input, whether the wanted tensors depend on it
-	wanted map[string]*value // the tensors that Run returns
-	arenas sync.Pool         // free memory, *arena
+	plan    *plan
+	inputs  []*value
+	reads   []bool            // for each input, whether the wanted tensors depend on it
+	wanted  map[string]*value // the tensors that Run returns
+	arenas  sync.Pool         // free memory, *arena
+	running atomic.Int64      // number of calls of Run
 }
 
 func (b *builder) program(wanted map[string]*value) (*Program, error) {
@@ -94,6 +96,8 @@ func (a *arena) tensor(v *value) []float32 {
 // depend may be omitted. Integers and booleans are whole numbers up to 2²⁴ in
 // magnitude. The caller owns the results.
 func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error) {
+	p.running.Add(1)
+	defer p.running.Add(-1)
 	a, _ := p.arenas.Get().(*arena)
 	if a == nil {
 		a = p.plan.newArena()
@@ -119,7 +123,7 @@ func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error)
 		a.inputs[i] = data
 	}
 	for _, s := range p.plan.steps {
-		if err := a.step(s); err != nil {
+		if err := a.step(s, p.workers()); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.label, err)
 		}
 	}
@@ -130,7 +134,7 @@ func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error)
 	return results, nil
 }
 
-func (a *arena) step(s *step) error {
+func (a *arena) step(s *step, workers int) error {
 	a.in = a.in[:0]
 	for _, v := range s.in {
 		a.in = append(a.in, a.tensor(v))
@@ -141,7 +145,7 @@ func (a *arena) step(s *step) error {
 		}
 	}
 	out := a.tensor(s.out)
-	s.run(out, a.in, a.scratch[:s.scratch])
+	s.compute(out, a.in, a.scratch, workers)
 	if s.out.kind == ints {
 		return checkIntegers(out)
 	}
@@ -163,10 +167,11 @@ type plan struct {
 	steps   []*step
 	slots   []int // size of each slot, in float32
 	scratch int   // size of the scratch memory, in float32
+	workers int   // maximum number of goroutines of a step
 }
 
 func newPlan(b *builder) (*plan, error) {
-	p := &plan{steps: b.steps}
+	p := &plan{steps: b.steps, workers: maxSplit()}
 	p.assign()
 	var total, work int64
 	for _, n := range append(slices.Clone(p.slots), p.scratch) {
@@ -210,7 +215,7 @@ func (p *plan) assign() {
 			}
 		}
 		free = append(free, released...)
-		p.scratch = max(p.scratch, s.scratch)
+		p.scratch = max(p.scratch, s.scratch*min(p.workers, max(1, s.rows)))
 	}
 }
 
