@@ -2877,16 +2877,21 @@ TEXT ·winogradWeightsAVX2(SB), NOSPLIT, $0-40
 	JZ    one_done
 
 one:
-	MOVQ         CX, R9
-	MOVQ         AX, R10
-	MOVQ         R10, R11
-	MOVQ         R9, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         DI, R12
+	MOVQ  CX, R9
+	MOVQ  AX, R10
+	MOVQ  $0x00000003, R11
+	TESTQ R11, R11
+	JZ    column_done
+
+column:
+	MOVQ         R10, R12
+	MOVQ         R9, R13
+	VMOVUPS      (R13), Y0
+	ADDQ         DI, R13
+	VMOVUPS      (R13), Y1
+	ADDQ         DI, R13
+	VMOVUPS      (R13), Y2
+	ADDQ         DI, R13
 	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
 	VMOVUPS      Y3, Y3
 	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
@@ -2902,102 +2907,37 @@ one:
 	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
 	VMOVUPS      Y4, Y4
 	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y3, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y6, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         R8, R11
+	VMOVUPS      Y0, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Y5, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Y3, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Y6, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Y4, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Y2, (R12)
+	ADDQ         R8, R12
 	ADDQ         BX, R9
 	ADDQ         DX, R10
-	MOVQ         R10, R11
-	MOVQ         R9, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         DI, R12
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
-	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
-	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
-	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y3, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y6, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         R8, R11
-	ADDQ         BX, R9
-	ADDQ         DX, R10
-	MOVQ         R10, R11
-	MOVQ         R9, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         DI, R12
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
-	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
-	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
-	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y3, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y6, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         R8, R11
-	ADDQ         BX, R9
-	ADDQ         DX, R10
-	MOVQ         AX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Y0
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         DX, R10
+	DECQ         R11
+	JNZ          column
+
+column_done:
+	MOVQ  AX, R9
+	MOVQ  $0x00000006, R10
+	TESTQ R10, R10
+	JZ    row_done
+
+row:
+	MOVQ         R9, R11
+	VMOVUPS      (R11), Y0
+	ADDQ         DX, R11
+	VMOVUPS      (R11), Y1
+	ADDQ         DX, R11
+	VMOVUPS      (R11), Y2
+	ADDQ         DX, R11
 	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
 	VMOVUPS      Y3, Y3
 	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
@@ -3025,180 +2965,14 @@ one:
 	ADDQ         DX, R9
 	VMOVUPS      Y2, (R9)
 	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Y0
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         DX, R10
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
-	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
-	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
-	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y3, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y6, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y2, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Y0
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         DX, R10
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
-	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
-	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
-	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y3, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y6, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y2, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Y0
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         DX, R10
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
-	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
-	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
-	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y3, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y6, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y2, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Y0
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         DX, R10
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
-	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
-	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
-	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y3, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y6, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y2, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Y0
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         DX, R10
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y3
-	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1344(SB), Y0, Y4
-	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1216(SB), Y0, Y0
-	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1280(SB), Y1, Y5
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1280(SB), Y1, Y3
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y6
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y4
-	VMOVUPS      Y0, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y5, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y3, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y6, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Y2, (R9)
-	ADDQ         DX, R9
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, AX
-	DECQ         SI
-	JNZ          one
+	DECQ         R10
+	JNZ          row
+
+row_done:
+	ADDQ $0x00000020, CX
+	ADDQ $0x00000020, AX
+	DECQ SI
+	JNZ  one
 
 one_done:
 	VZEROUPPER
@@ -3225,24 +2999,29 @@ TEXT ·winogradInAVX2(SB), NOSPLIT, $0-48
 	JZ    one_done
 
 one:
-	MOVQ         CX, R10
-	MOVQ         AX, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y3
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Y4
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y5
-	ADDQ         R8, R12
+	MOVQ  CX, R10
+	MOVQ  AX, R11
+	MOVQ  $0x00000006, R12
+	TESTQ R12, R12
+	JZ    column_done
+
+column:
+	MOVQ         R10, R13
+	VMOVUPS      (R13), Y0
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Y1
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Y2
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Y3
+	ADDQ         R8, R13
+	MOVQ         R10, R13
+	ADDQ         BX, R13
+	MOVQ         R11, R14
+	VMOVUPS      (R13), Y4
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Y5
+	ADDQ         R8, R13
 	VMOVUPS      Y4, Y6
 	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
 	VMOVUPS      Y5, Y0
@@ -3263,272 +3042,31 @@ one:
 	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
 	VMOVUPS      Y4, Y4
 	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y1, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y2, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y5, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y4, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y0, (R13)
-	ADDQ         R9, R13
+	VMOVUPS      Y6, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Y1, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Y2, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Y5, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Y4, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Y0, (R14)
+	ADDQ         R9, R14
 	ADDQ         DX, R10
 	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y3
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Y4
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y5
-	ADDQ         R8, R12
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y1, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y2, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y5, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y4, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y0, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y3
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Y4
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y5
-	ADDQ         R8, R12
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y1, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y2, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y5, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y4, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y0, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y3
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Y4
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y5
-	ADDQ         R8, R12
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y1, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y2, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y5, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y4, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y0, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y3
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Y4
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y5
-	ADDQ         R8, R12
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y1, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y2, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y5, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y4, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y0, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Y0
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y1
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y2
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y3
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Y4
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Y5
-	ADDQ         R8, R12
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y1, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y2, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y5, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y4, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Y0, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         AX, R10
-	MOVQ         AX, R11
+	DECQ         R12
+	JNZ          column
+
+column_done:
+	MOVQ  AX, R10
+	MOVQ  AX, R11
+	MOVQ  $0x00000006, R12
+	TESTQ R12, R12
+	JZ    row_done
+
+row:
 	VMOVUPS      (R10), Y0
 	ADDQ         SI, R10
 	VMOVUPS      (R10), Y1
@@ -3573,230 +3111,14 @@ one:
 	ADDQ         SI, R11
 	VMOVUPS      Y0, (R11)
 	ADDQ         SI, R11
-	VMOVUPS      (R10), Y0
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y3
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y4
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y5
-	ADDQ         SI, R10
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y1, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y0, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Y0
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y3
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y4
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y5
-	ADDQ         SI, R10
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y1, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y0, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Y0
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y3
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y4
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y5
-	ADDQ         SI, R10
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y1, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y0, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Y0
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y3
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y4
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y5
-	ADDQ         SI, R10
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y1, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y0, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Y0
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y1
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y2
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y3
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y4
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Y5
-	ADDQ         SI, R10
-	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y0, Y6
-	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1440(SB), Y3, Y0
-	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y5
-	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y1, Y3
-	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y7, Y1
-	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1504(SB), Y7, Y2
-	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y3, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y4
-	VMOVUPS      Y6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y1, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y2, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y5, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y4, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Y0, (R11)
-	ADDQ         SI, R11
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, AX
-	DECQ         DI
-	JNZ          one
+	DECQ         R12
+	JNZ          row
+
+row_done:
+	ADDQ $0x00000020, CX
+	ADDQ $0x00000020, AX
+	DECQ DI
+	JNZ  one
 
 one_done:
 	VZEROUPPER
@@ -3821,225 +3143,59 @@ TEXT ·winogradOutAVX2(SB), NOSPLIT, $0-52
 	JZ           one_done
 
 one:
-	MOVQ         CX, R8
-	MOVQ         R8, R9
-	VMOVUPS      (R9), Y3
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y4
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y5
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y6
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y7
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y8
-	ADDQ         DI, R9
-	MOVQ         R8, R9
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VMOVUPS      Y3, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y8, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y7, (R9)
-	ADDQ         DI, R9
-	ADDQ         DX, R8
-	MOVQ         R8, R9
-	VMOVUPS      (R9), Y3
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y4
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y5
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y6
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y7
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y8
-	ADDQ         DI, R9
-	MOVQ         R8, R9
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VMOVUPS      Y3, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y8, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y7, (R9)
-	ADDQ         DI, R9
-	ADDQ         DX, R8
-	MOVQ         R8, R9
-	VMOVUPS      (R9), Y3
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y4
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y5
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y6
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y7
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y8
-	ADDQ         DI, R9
-	MOVQ         R8, R9
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VMOVUPS      Y3, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y8, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y7, (R9)
-	ADDQ         DI, R9
-	ADDQ         DX, R8
-	MOVQ         R8, R9
-	VMOVUPS      (R9), Y3
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y4
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y5
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y6
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y7
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y8
-	ADDQ         DI, R9
-	MOVQ         R8, R9
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VMOVUPS      Y3, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y8, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y7, (R9)
-	ADDQ         DI, R9
-	ADDQ         DX, R8
-	MOVQ         R8, R9
-	VMOVUPS      (R9), Y3
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y4
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y5
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y6
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y7
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y8
-	ADDQ         DI, R9
-	MOVQ         R8, R9
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VMOVUPS      Y3, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y8, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y7, (R9)
-	ADDQ         DI, R9
-	ADDQ         DX, R8
-	MOVQ         R8, R9
-	VMOVUPS      (R9), Y3
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y4
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y5
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y6
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y7
-	ADDQ         DI, R9
-	VMOVUPS      (R9), Y8
-	ADDQ         DI, R9
-	MOVQ         R8, R9
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VMOVUPS      Y3, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y4, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y8, (R9)
-	ADDQ         DI, R9
-	VMOVUPS      Y7, (R9)
-	ADDQ         DI, R9
-	ADDQ         DX, R8
-	MOVQ         CX, R8
-	MOVQ         AX, R9
+	MOVQ  CX, R8
+	MOVQ  $0x00000006, R9
+	TESTQ R9, R9
+	JZ    column_done
+
+column:
+	MOVQ        R8, R10
+	VMOVUPS     (R10), Y3
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Y4
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Y5
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Y6
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Y7
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Y8
+	ADDQ        DI, R10
+	MOVQ        R8, R10
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VMOVUPS     Y8, Y7
+	VFMADD231PS constantsAVX2<>+1632(SB), Y4, Y7
+	VMULPS      constantsAVX2<>+1504(SB), Y4, Y4
+	VMULPS      constantsAVX2<>+1568(SB), Y9, Y8
+	VFMADD231PS constantsAVX2<>+1536(SB), Y6, Y4
+	VFMADD231PS constantsAVX2<>+1600(SB), Y5, Y8
+	VFMADD231PS constantsAVX2<>+1664(SB), Y6, Y7
+	VMOVUPS     Y3, (R10)
+	ADDQ        DI, R10
+	VMOVUPS     Y4, (R10)
+	ADDQ        DI, R10
+	VMOVUPS     Y8, (R10)
+	ADDQ        DI, R10
+	VMOVUPS     Y7, (R10)
+	ADDQ        DI, R10
+	ADDQ        DX, R8
+	DECQ        R9
+	JNZ         column
+
+column_done:
+	MOVQ  CX, R8
+	MOVQ  AX, R9
+	MOVQ  $0x00000004, R10
+	TESTQ R10, R10
+	JZ    row_done
+
+row:
 	VMOVUPS      (R8), Y3
 	ADDQ         DX, R8
 	VMOVUPS      (R8), Y4
@@ -4094,172 +3250,14 @@ one:
 	VMOVUPS      X3, 48(R9)
 	VEXTRACTF128 $0x01, Y3, 112(R9)
 	ADDQ         BX, R9
-	VMOVUPS      (R8), Y3
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y5
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y6
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y7
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y8
-	ADDQ         DX, R8
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VADDPS       Y0, Y3, Y3
-	VMAXPS       Y3, Y1, Y3
-	VMINPS       Y3, Y2, Y3
-	VADDPS       Y0, Y4, Y4
-	VMAXPS       Y4, Y1, Y4
-	VMINPS       Y4, Y2, Y4
-	VADDPS       Y0, Y8, Y8
-	VMAXPS       Y8, Y1, Y8
-	VMINPS       Y8, Y2, Y8
-	VADDPS       Y0, Y7, Y7
-	VMAXPS       Y7, Y1, Y7
-	VMINPS       Y7, Y2, Y7
-	VUNPCKLPS    Y4, Y3, Y5
-	VUNPCKLPS    Y7, Y8, Y6
-	VUNPCKLPD    Y6, Y5, Y9
-	VUNPCKHPD    Y6, Y5, Y5
-	VUNPCKHPS    Y4, Y3, Y3
-	VUNPCKHPS    Y7, Y8, Y4
-	VUNPCKLPD    Y4, Y3, Y6
-	VUNPCKHPD    Y4, Y3, Y3
-	VMOVUPS      X9, (R9)
-	VEXTRACTF128 $0x01, Y9, 64(R9)
-	VMOVUPS      X5, 16(R9)
-	VEXTRACTF128 $0x01, Y5, 80(R9)
-	VMOVUPS      X6, 32(R9)
-	VEXTRACTF128 $0x01, Y6, 96(R9)
-	VMOVUPS      X3, 48(R9)
-	VEXTRACTF128 $0x01, Y3, 112(R9)
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Y3
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y5
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y6
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y7
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y8
-	ADDQ         DX, R8
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VADDPS       Y0, Y3, Y3
-	VMAXPS       Y3, Y1, Y3
-	VMINPS       Y3, Y2, Y3
-	VADDPS       Y0, Y4, Y4
-	VMAXPS       Y4, Y1, Y4
-	VMINPS       Y4, Y2, Y4
-	VADDPS       Y0, Y8, Y8
-	VMAXPS       Y8, Y1, Y8
-	VMINPS       Y8, Y2, Y8
-	VADDPS       Y0, Y7, Y7
-	VMAXPS       Y7, Y1, Y7
-	VMINPS       Y7, Y2, Y7
-	VUNPCKLPS    Y4, Y3, Y5
-	VUNPCKLPS    Y7, Y8, Y6
-	VUNPCKLPD    Y6, Y5, Y9
-	VUNPCKHPD    Y6, Y5, Y5
-	VUNPCKHPS    Y4, Y3, Y3
-	VUNPCKHPS    Y7, Y8, Y4
-	VUNPCKLPD    Y4, Y3, Y6
-	VUNPCKHPD    Y4, Y3, Y3
-	VMOVUPS      X9, (R9)
-	VEXTRACTF128 $0x01, Y9, 64(R9)
-	VMOVUPS      X5, 16(R9)
-	VEXTRACTF128 $0x01, Y5, 80(R9)
-	VMOVUPS      X6, 32(R9)
-	VEXTRACTF128 $0x01, Y6, 96(R9)
-	VMOVUPS      X3, 48(R9)
-	VEXTRACTF128 $0x01, Y3, 112(R9)
-	ADDQ         BX, R9
-	VMOVUPS      (R8), Y3
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y5
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y6
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y7
-	ADDQ         DX, R8
-	VMOVUPS      (R8), Y8
-	ADDQ         DX, R8
-	VADDPS       Y5, Y4, Y9
-	VSUBPS       Y5, Y4, Y4
-	VADDPS       Y7, Y6, Y5
-	VSUBPS       Y7, Y6, Y6
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y5, Y3, Y3
-	VMOVUPS      Y8, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1504(SB), Y4, Y4
-	VMULPS       constantsAVX2<>+1568(SB), Y9, Y8
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y6, Y4
-	VFMADD231PS  constantsAVX2<>+1600(SB), Y5, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y6, Y7
-	VADDPS       Y0, Y3, Y3
-	VMAXPS       Y3, Y1, Y3
-	VMINPS       Y3, Y2, Y3
-	VADDPS       Y0, Y4, Y4
-	VMAXPS       Y4, Y1, Y4
-	VMINPS       Y4, Y2, Y4
-	VADDPS       Y0, Y8, Y8
-	VMAXPS       Y8, Y1, Y8
-	VMINPS       Y8, Y2, Y8
-	VADDPS       Y0, Y7, Y7
-	VMAXPS       Y7, Y1, Y7
-	VMINPS       Y7, Y2, Y7
-	VUNPCKLPS    Y4, Y3, Y5
-	VUNPCKLPS    Y7, Y8, Y6
-	VUNPCKLPD    Y6, Y5, Y9
-	VUNPCKHPD    Y6, Y5, Y5
-	VUNPCKHPS    Y4, Y3, Y3
-	VUNPCKHPS    Y7, Y8, Y4
-	VUNPCKLPD    Y4, Y3, Y6
-	VUNPCKHPD    Y4, Y3, Y3
-	VMOVUPS      X9, (R9)
-	VEXTRACTF128 $0x01, Y9, 64(R9)
-	VMOVUPS      X5, 16(R9)
-	VEXTRACTF128 $0x01, Y5, 80(R9)
-	VMOVUPS      X6, 32(R9)
-	VEXTRACTF128 $0x01, Y6, 96(R9)
-	VMOVUPS      X3, 48(R9)
-	VEXTRACTF128 $0x01, Y3, 112(R9)
-	ADDQ         BX, R9
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000080, AX
-	DECQ         SI
-	JNZ          one
+	DECQ         R10
+	JNZ          row
+
+row_done:
+	ADDQ $0x00000020, CX
+	ADDQ $0x00000080, AX
+	DECQ SI
+	JNZ  one
 
 one_done:
 	VZEROUPPER

@@ -6173,16 +6173,21 @@ TEXT ·winogradWeightsAVX512(SB), NOSPLIT, $0-40
 	JZ      one_done
 
 one:
-	MOVQ         CX, R9
-	MOVQ         AX, R10
-	MOVQ         R10, R11
-	MOVQ         R9, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         DI, R12
+	MOVQ  CX, R9
+	MOVQ  AX, R10
+	MOVQ  $0x00000003, R11
+	TESTQ R11, R11
+	JZ    column_done
+
+column:
+	MOVQ         R10, R12
+	MOVQ         R9, R13
+	VMOVUPS      (R13), Z7
+	ADDQ         DI, R13
+	VMOVUPS      (R13), Z8
+	ADDQ         DI, R13
+	VMOVUPS      (R13), Z9
+	ADDQ         DI, R13
 	VMULPS       Z1, Z7, Z10
 	VMOVUPS      Z10, Z10
 	VFMADD231PS  Z3, Z9, Z10
@@ -6198,102 +6203,37 @@ one:
 	VFMADD231PS  Z5, Z8, Z13
 	VMOVUPS      Z11, Z11
 	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z12, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z13, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z9, (R11)
-	ADDQ         R8, R11
+	VMOVUPS      Z7, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Z12, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Z10, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Z13, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Z11, (R12)
+	ADDQ         R8, R12
+	VMOVUPS      Z9, (R12)
+	ADDQ         R8, R12
 	ADDQ         BX, R9
 	ADDQ         DX, R10
-	MOVQ         R10, R11
-	MOVQ         R9, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         DI, R12
-	VMULPS       Z1, Z7, Z10
-	VMOVUPS      Z10, Z10
-	VFMADD231PS  Z3, Z9, Z10
-	VMULPS       Z4, Z7, Z11
-	VMOVUPS      Z11, Z11
-	VFMADD231PS  Z6, Z9, Z11
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z2, Z8, Z12
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z2, Z8, Z10
-	VMOVUPS      Z11, Z13
-	VFMADD231PS  Z5, Z8, Z13
-	VMOVUPS      Z11, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z12, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z13, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z9, (R11)
-	ADDQ         R8, R11
-	ADDQ         BX, R9
-	ADDQ         DX, R10
-	MOVQ         R10, R11
-	MOVQ         R9, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         DI, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         DI, R12
-	VMULPS       Z1, Z7, Z10
-	VMOVUPS      Z10, Z10
-	VFMADD231PS  Z3, Z9, Z10
-	VMULPS       Z4, Z7, Z11
-	VMOVUPS      Z11, Z11
-	VFMADD231PS  Z6, Z9, Z11
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z2, Z8, Z12
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z2, Z8, Z10
-	VMOVUPS      Z11, Z13
-	VFMADD231PS  Z5, Z8, Z13
-	VMOVUPS      Z11, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z12, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z13, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         R8, R11
-	VMOVUPS      Z9, (R11)
-	ADDQ         R8, R11
-	ADDQ         BX, R9
-	ADDQ         DX, R10
-	MOVQ         AX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         DX, R10
+	DECQ         R11
+	JNZ          column
+
+column_done:
+	MOVQ  AX, R9
+	MOVQ  $0x00000006, R10
+	TESTQ R10, R10
+	JZ    row_done
+
+row:
+	MOVQ         R9, R11
+	VMOVUPS      (R11), Z7
+	ADDQ         DX, R11
+	VMOVUPS      (R11), Z8
+	ADDQ         DX, R11
+	VMOVUPS      (R11), Z9
+	ADDQ         DX, R11
 	VMULPS       Z1, Z7, Z10
 	VMOVUPS      Z10, Z10
 	VFMADD231PS  Z3, Z9, Z10
@@ -6321,180 +6261,14 @@ one:
 	ADDQ         DX, R9
 	VMOVUPS      Z9, (R9)
 	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         DX, R10
-	VMULPS       Z1, Z7, Z10
-	VMOVUPS      Z10, Z10
-	VFMADD231PS  Z3, Z9, Z10
-	VMULPS       Z4, Z7, Z11
-	VMOVUPS      Z11, Z11
-	VFMADD231PS  Z6, Z9, Z11
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z2, Z8, Z12
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z2, Z8, Z10
-	VMOVUPS      Z11, Z13
-	VFMADD231PS  Z5, Z8, Z13
-	VMOVUPS      Z11, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z12, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z10, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z13, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z11, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z9, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         DX, R10
-	VMULPS       Z1, Z7, Z10
-	VMOVUPS      Z10, Z10
-	VFMADD231PS  Z3, Z9, Z10
-	VMULPS       Z4, Z7, Z11
-	VMOVUPS      Z11, Z11
-	VFMADD231PS  Z6, Z9, Z11
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z2, Z8, Z12
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z2, Z8, Z10
-	VMOVUPS      Z11, Z13
-	VFMADD231PS  Z5, Z8, Z13
-	VMOVUPS      Z11, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z12, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z10, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z13, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z11, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z9, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         DX, R10
-	VMULPS       Z1, Z7, Z10
-	VMOVUPS      Z10, Z10
-	VFMADD231PS  Z3, Z9, Z10
-	VMULPS       Z4, Z7, Z11
-	VMOVUPS      Z11, Z11
-	VFMADD231PS  Z6, Z9, Z11
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z2, Z8, Z12
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z2, Z8, Z10
-	VMOVUPS      Z11, Z13
-	VFMADD231PS  Z5, Z8, Z13
-	VMOVUPS      Z11, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z12, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z10, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z13, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z11, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z9, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         DX, R10
-	VMULPS       Z1, Z7, Z10
-	VMOVUPS      Z10, Z10
-	VFMADD231PS  Z3, Z9, Z10
-	VMULPS       Z4, Z7, Z11
-	VMOVUPS      Z11, Z11
-	VFMADD231PS  Z6, Z9, Z11
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z2, Z8, Z12
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z2, Z8, Z10
-	VMOVUPS      Z11, Z13
-	VFMADD231PS  Z5, Z8, Z13
-	VMOVUPS      Z11, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z12, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z10, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z13, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z11, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z9, (R9)
-	ADDQ         DX, R9
-	MOVQ         R9, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         DX, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         DX, R10
-	VMULPS       Z1, Z7, Z10
-	VMOVUPS      Z10, Z10
-	VFMADD231PS  Z3, Z9, Z10
-	VMULPS       Z4, Z7, Z11
-	VMOVUPS      Z11, Z11
-	VFMADD231PS  Z6, Z9, Z11
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z2, Z8, Z12
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z2, Z8, Z10
-	VMOVUPS      Z11, Z13
-	VFMADD231PS  Z5, Z8, Z13
-	VMOVUPS      Z11, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z7, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z12, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z10, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z13, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z11, (R9)
-	ADDQ         DX, R9
-	VMOVUPS      Z9, (R9)
-	ADDQ         DX, R9
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, AX
-	DECQ         SI
-	JNZ          one
+	DECQ         R10
+	JNZ          row
+
+row_done:
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, AX
+	DECQ SI
+	JNZ  one
 
 one_done:
 	VZEROUPPER
@@ -6527,24 +6301,29 @@ TEXT ·winogradInAVX512(SB), NOSPLIT, $0-48
 	JZ      one_done
 
 one:
-	MOVQ         CX, R10
-	MOVQ         AX, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Z6
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Z10
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z11
-	ADDQ         R8, R12
+	MOVQ  CX, R10
+	MOVQ  AX, R11
+	MOVQ  $0x00000006, R12
+	TESTQ R12, R12
+	JZ    column_done
+
+column:
+	MOVQ         R10, R13
+	VMOVUPS      (R13), Z6
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Z7
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Z8
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Z9
+	ADDQ         R8, R13
+	MOVQ         R10, R13
+	ADDQ         BX, R13
+	MOVQ         R11, R14
+	VMOVUPS      (R13), Z10
+	ADDQ         R8, R13
+	VMOVUPS      (R13), Z11
+	ADDQ         R8, R13
 	VMOVUPS      Z10, Z12
 	VFMADD231PS  Z1, Z6, Z12
 	VMOVUPS      Z11, Z6
@@ -6565,272 +6344,31 @@ one:
 	VFMADD231PS  Z3, Z9, Z11
 	VMOVUPS      Z10, Z10
 	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z7, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z8, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z11, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z10, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z6, (R13)
-	ADDQ         R9, R13
+	VMOVUPS      Z12, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Z7, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Z8, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Z11, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Z10, (R14)
+	ADDQ         R9, R14
+	VMOVUPS      Z6, (R14)
+	ADDQ         R9, R14
 	ADDQ         DX, R10
 	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Z6
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Z10
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z11
-	ADDQ         R8, R12
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z7, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z8, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z11, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z10, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z6, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Z6
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Z10
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z11
-	ADDQ         R8, R12
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z7, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z8, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z11, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z10, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z6, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Z6
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Z10
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z11
-	ADDQ         R8, R12
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z7, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z8, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z11, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z10, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z6, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Z6
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Z10
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z11
-	ADDQ         R8, R12
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z7, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z8, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z11, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z10, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z6, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         R10, R12
-	VMOVUPS      (R12), Z6
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z7
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z8
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z9
-	ADDQ         R8, R12
-	MOVQ         R10, R12
-	ADDQ         BX, R12
-	MOVQ         R11, R13
-	VMOVUPS      (R12), Z10
-	ADDQ         R8, R12
-	VMOVUPS      (R12), Z11
-	ADDQ         R8, R12
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z7, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z8, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z11, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z10, (R13)
-	ADDQ         R9, R13
-	VMOVUPS      Z6, (R13)
-	ADDQ         R9, R13
-	ADDQ         DX, R10
-	ADDQ         SI, R11
-	MOVQ         AX, R10
-	MOVQ         AX, R11
+	DECQ         R12
+	JNZ          column
+
+column_done:
+	MOVQ  AX, R10
+	MOVQ  AX, R11
+	MOVQ  $0x00000006, R12
+	TESTQ R12, R12
+	JZ    row_done
+
+row:
 	VMOVUPS      (R10), Z6
 	ADDQ         SI, R10
 	VMOVUPS      (R10), Z7
@@ -6875,230 +6413,14 @@ one:
 	ADDQ         SI, R11
 	VMOVUPS      Z6, (R11)
 	ADDQ         SI, R11
-	VMOVUPS      (R10), Z6
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z10
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z11
-	ADDQ         SI, R10
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z7, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z8, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Z6
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z10
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z11
-	ADDQ         SI, R10
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z7, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z8, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Z6
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z10
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z11
-	ADDQ         SI, R10
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z7, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z8, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Z6
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z10
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z11
-	ADDQ         SI, R10
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z7, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z8, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z6, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      (R10), Z6
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z7
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z8
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z9
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z10
-	ADDQ         SI, R10
-	VMOVUPS      (R10), Z11
-	ADDQ         SI, R10
-	VMOVUPS      Z10, Z12
-	VFMADD231PS  Z1, Z6, Z12
-	VMOVUPS      Z11, Z6
-	VFMADD231PS  Z1, Z7, Z6
-	VFNMADD231PS Z0, Z8, Z12
-	VFNMADD231PS Z0, Z9, Z6
-	VMOVUPS      Z10, Z11
-	VFNMADD231PS Z5, Z8, Z11
-	VMOVUPS      Z9, Z13
-	VFNMADD231PS Z5, Z7, Z13
-	VFNMADD231PS Z4, Z8, Z10
-	VFNMADD231PS Z4, Z7, Z9
-	VMOVUPS      Z11, Z7
-	VFMADD231PS  Z2, Z13, Z7
-	VMOVUPS      Z11, Z8
-	VFNMADD231PS Z2, Z13, Z8
-	VMOVUPS      Z10, Z11
-	VFMADD231PS  Z3, Z9, Z11
-	VMOVUPS      Z10, Z10
-	VFNMADD231PS Z3, Z9, Z10
-	VMOVUPS      Z12, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z7, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z8, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z11, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z10, (R11)
-	ADDQ         SI, R11
-	VMOVUPS      Z6, (R11)
-	ADDQ         SI, R11
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, AX
-	DECQ         DI
-	JNZ          one
+	DECQ         R12
+	JNZ          row
+
+row_done:
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, AX
+	DECQ DI
+	JNZ  one
 
 one_done:
 	VZEROUPPER
@@ -7129,225 +6451,59 @@ TEXT ·winogradOutAVX512(SB), NOSPLIT, $0-52
 	JZ           one_done
 
 one:
-	MOVQ          CX, R8
-	MOVQ          R8, R9
-	VMOVUPS       (R9), Z9
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z10
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z11
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z12
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z13
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z14
-	ADDQ          DI, R9
-	MOVQ          R8, R9
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VMOVUPS       Z9, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z10, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z14, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z13, (R9)
-	ADDQ          DI, R9
-	ADDQ          DX, R8
-	MOVQ          R8, R9
-	VMOVUPS       (R9), Z9
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z10
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z11
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z12
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z13
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z14
-	ADDQ          DI, R9
-	MOVQ          R8, R9
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VMOVUPS       Z9, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z10, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z14, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z13, (R9)
-	ADDQ          DI, R9
-	ADDQ          DX, R8
-	MOVQ          R8, R9
-	VMOVUPS       (R9), Z9
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z10
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z11
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z12
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z13
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z14
-	ADDQ          DI, R9
-	MOVQ          R8, R9
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VMOVUPS       Z9, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z10, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z14, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z13, (R9)
-	ADDQ          DI, R9
-	ADDQ          DX, R8
-	MOVQ          R8, R9
-	VMOVUPS       (R9), Z9
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z10
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z11
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z12
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z13
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z14
-	ADDQ          DI, R9
-	MOVQ          R8, R9
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VMOVUPS       Z9, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z10, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z14, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z13, (R9)
-	ADDQ          DI, R9
-	ADDQ          DX, R8
-	MOVQ          R8, R9
-	VMOVUPS       (R9), Z9
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z10
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z11
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z12
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z13
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z14
-	ADDQ          DI, R9
-	MOVQ          R8, R9
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VMOVUPS       Z9, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z10, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z14, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z13, (R9)
-	ADDQ          DI, R9
-	ADDQ          DX, R8
-	MOVQ          R8, R9
-	VMOVUPS       (R9), Z9
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z10
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z11
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z12
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z13
-	ADDQ          DI, R9
-	VMOVUPS       (R9), Z14
-	ADDQ          DI, R9
-	MOVQ          R8, R9
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VMOVUPS       Z9, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z10, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z14, (R9)
-	ADDQ          DI, R9
-	VMOVUPS       Z13, (R9)
-	ADDQ          DI, R9
-	ADDQ          DX, R8
-	MOVQ          CX, R8
-	MOVQ          AX, R9
+	MOVQ  CX, R8
+	MOVQ  $0x00000006, R9
+	TESTQ R9, R9
+	JZ    column_done
+
+column:
+	MOVQ        R8, R10
+	VMOVUPS     (R10), Z9
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Z10
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Z11
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Z12
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Z13
+	ADDQ        DI, R10
+	VMOVUPS     (R10), Z14
+	ADDQ        DI, R10
+	MOVQ        R8, R10
+	VADDPS      Z11, Z10, Z15
+	VSUBPS      Z11, Z10, Z10
+	VADDPS      Z13, Z12, Z11
+	VSUBPS      Z13, Z12, Z12
+	VADDPS      Z15, Z9, Z9
+	VADDPS      Z11, Z9, Z9
+	VMOVUPS     Z14, Z13
+	VFMADD231PS Z5, Z10, Z13
+	VMULPS      Z3, Z10, Z10
+	VMULPS      Z4, Z15, Z14
+	VFMADD231PS Z6, Z12, Z10
+	VFMADD231PS Z7, Z11, Z14
+	VFMADD231PS Z8, Z12, Z13
+	VMOVUPS     Z9, (R10)
+	ADDQ        DI, R10
+	VMOVUPS     Z10, (R10)
+	ADDQ        DI, R10
+	VMOVUPS     Z14, (R10)
+	ADDQ        DI, R10
+	VMOVUPS     Z13, (R10)
+	ADDQ        DI, R10
+	ADDQ        DX, R8
+	DECQ        R9
+	JNZ         column
+
+column_done:
+	MOVQ  CX, R8
+	MOVQ  AX, R9
+	MOVQ  $0x00000004, R10
+	TESTQ R10, R10
+	JZ    row_done
+
+row:
 	VMOVUPS       (R8), Z9
 	ADDQ          DX, R8
 	VMOVUPS       (R8), Z10
@@ -7410,196 +6566,14 @@ one:
 	VEXTRACTF32X4 $0x02, Z9, 176(R9)
 	VEXTRACTF32X4 $0x03, Z9, 240(R9)
 	ADDQ          BX, R9
-	VMOVUPS       (R8), Z9
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z10
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z11
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z12
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z13
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z14
-	ADDQ          DX, R8
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VADDPS        Z0, Z9, Z9
-	VMAXPS        Z9, Z1, Z9
-	VMINPS        Z9, Z2, Z9
-	VADDPS        Z0, Z10, Z10
-	VMAXPS        Z10, Z1, Z10
-	VMINPS        Z10, Z2, Z10
-	VADDPS        Z0, Z14, Z14
-	VMAXPS        Z14, Z1, Z14
-	VMINPS        Z14, Z2, Z14
-	VADDPS        Z0, Z13, Z13
-	VMAXPS        Z13, Z1, Z13
-	VMINPS        Z13, Z2, Z13
-	VUNPCKLPS     Z10, Z9, Z11
-	VUNPCKLPS     Z13, Z14, Z12
-	VUNPCKLPD     Z12, Z11, Z15
-	VUNPCKHPD     Z12, Z11, Z11
-	VUNPCKHPS     Z10, Z9, Z9
-	VUNPCKHPS     Z13, Z14, Z10
-	VUNPCKLPD     Z10, Z9, Z12
-	VUNPCKHPD     Z10, Z9, Z9
-	VMOVUPS       X15, (R9)
-	VEXTRACTF32X4 $0x01, Z15, 64(R9)
-	VEXTRACTF32X4 $0x02, Z15, 128(R9)
-	VEXTRACTF32X4 $0x03, Z15, 192(R9)
-	VMOVUPS       X11, 16(R9)
-	VEXTRACTF32X4 $0x01, Z11, 80(R9)
-	VEXTRACTF32X4 $0x02, Z11, 144(R9)
-	VEXTRACTF32X4 $0x03, Z11, 208(R9)
-	VMOVUPS       X12, 32(R9)
-	VEXTRACTF32X4 $0x01, Z12, 96(R9)
-	VEXTRACTF32X4 $0x02, Z12, 160(R9)
-	VEXTRACTF32X4 $0x03, Z12, 224(R9)
-	VMOVUPS       X9, 48(R9)
-	VEXTRACTF32X4 $0x01, Z9, 112(R9)
-	VEXTRACTF32X4 $0x02, Z9, 176(R9)
-	VEXTRACTF32X4 $0x03, Z9, 240(R9)
-	ADDQ          BX, R9
-	VMOVUPS       (R8), Z9
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z10
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z11
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z12
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z13
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z14
-	ADDQ          DX, R8
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VADDPS        Z0, Z9, Z9
-	VMAXPS        Z9, Z1, Z9
-	VMINPS        Z9, Z2, Z9
-	VADDPS        Z0, Z10, Z10
-	VMAXPS        Z10, Z1, Z10
-	VMINPS        Z10, Z2, Z10
-	VADDPS        Z0, Z14, Z14
-	VMAXPS        Z14, Z1, Z14
-	VMINPS        Z14, Z2, Z14
-	VADDPS        Z0, Z13, Z13
-	VMAXPS        Z13, Z1, Z13
-	VMINPS        Z13, Z2, Z13
-	VUNPCKLPS     Z10, Z9, Z11
-	VUNPCKLPS     Z13, Z14, Z12
-	VUNPCKLPD     Z12, Z11, Z15
-	VUNPCKHPD     Z12, Z11, Z11
-	VUNPCKHPS     Z10, Z9, Z9
-	VUNPCKHPS     Z13, Z14, Z10
-	VUNPCKLPD     Z10, Z9, Z12
-	VUNPCKHPD     Z10, Z9, Z9
-	VMOVUPS       X15, (R9)
-	VEXTRACTF32X4 $0x01, Z15, 64(R9)
-	VEXTRACTF32X4 $0x02, Z15, 128(R9)
-	VEXTRACTF32X4 $0x03, Z15, 192(R9)
-	VMOVUPS       X11, 16(R9)
-	VEXTRACTF32X4 $0x01, Z11, 80(R9)
-	VEXTRACTF32X4 $0x02, Z11, 144(R9)
-	VEXTRACTF32X4 $0x03, Z11, 208(R9)
-	VMOVUPS       X12, 32(R9)
-	VEXTRACTF32X4 $0x01, Z12, 96(R9)
-	VEXTRACTF32X4 $0x02, Z12, 160(R9)
-	VEXTRACTF32X4 $0x03, Z12, 224(R9)
-	VMOVUPS       X9, 48(R9)
-	VEXTRACTF32X4 $0x01, Z9, 112(R9)
-	VEXTRACTF32X4 $0x02, Z9, 176(R9)
-	VEXTRACTF32X4 $0x03, Z9, 240(R9)
-	ADDQ          BX, R9
-	VMOVUPS       (R8), Z9
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z10
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z11
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z12
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z13
-	ADDQ          DX, R8
-	VMOVUPS       (R8), Z14
-	ADDQ          DX, R8
-	VADDPS        Z11, Z10, Z15
-	VSUBPS        Z11, Z10, Z10
-	VADDPS        Z13, Z12, Z11
-	VSUBPS        Z13, Z12, Z12
-	VADDPS        Z15, Z9, Z9
-	VADDPS        Z11, Z9, Z9
-	VMOVUPS       Z14, Z13
-	VFMADD231PS   Z5, Z10, Z13
-	VMULPS        Z3, Z10, Z10
-	VMULPS        Z4, Z15, Z14
-	VFMADD231PS   Z6, Z12, Z10
-	VFMADD231PS   Z7, Z11, Z14
-	VFMADD231PS   Z8, Z12, Z13
-	VADDPS        Z0, Z9, Z9
-	VMAXPS        Z9, Z1, Z9
-	VMINPS        Z9, Z2, Z9
-	VADDPS        Z0, Z10, Z10
-	VMAXPS        Z10, Z1, Z10
-	VMINPS        Z10, Z2, Z10
-	VADDPS        Z0, Z14, Z14
-	VMAXPS        Z14, Z1, Z14
-	VMINPS        Z14, Z2, Z14
-	VADDPS        Z0, Z13, Z13
-	VMAXPS        Z13, Z1, Z13
-	VMINPS        Z13, Z2, Z13
-	VUNPCKLPS     Z10, Z9, Z11
-	VUNPCKLPS     Z13, Z14, Z12
-	VUNPCKLPD     Z12, Z11, Z15
-	VUNPCKHPD     Z12, Z11, Z11
-	VUNPCKHPS     Z10, Z9, Z9
-	VUNPCKHPS     Z13, Z14, Z10
-	VUNPCKLPD     Z10, Z9, Z12
-	VUNPCKHPD     Z10, Z9, Z9
-	VMOVUPS       X15, (R9)
-	VEXTRACTF32X4 $0x01, Z15, 64(R9)
-	VEXTRACTF32X4 $0x02, Z15, 128(R9)
-	VEXTRACTF32X4 $0x03, Z15, 192(R9)
-	VMOVUPS       X11, 16(R9)
-	VEXTRACTF32X4 $0x01, Z11, 80(R9)
-	VEXTRACTF32X4 $0x02, Z11, 144(R9)
-	VEXTRACTF32X4 $0x03, Z11, 208(R9)
-	VMOVUPS       X12, 32(R9)
-	VEXTRACTF32X4 $0x01, Z12, 96(R9)
-	VEXTRACTF32X4 $0x02, Z12, 160(R9)
-	VEXTRACTF32X4 $0x03, Z12, 224(R9)
-	VMOVUPS       X9, 48(R9)
-	VEXTRACTF32X4 $0x01, Z9, 112(R9)
-	VEXTRACTF32X4 $0x02, Z9, 176(R9)
-	VEXTRACTF32X4 $0x03, Z9, 240(R9)
-	ADDQ          BX, R9
-	ADDQ          $0x00000040, CX
-	ADDQ          $0x00000100, AX
-	DECQ          SI
-	JNZ           one
+	DECQ          R10
+	JNZ           row
+
+row_done:
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000100, AX
+	DECQ SI
+	JNZ  one
 
 one_done:
 	VZEROUPPER

@@ -156,6 +156,13 @@ func (k kernels) write(r run, x []reg.VecVirtual) {
 	}
 }
 
+// repeat emits a loop instead of the same code n times.
+func (k kernels) repeat(label string, n uint64, body func()) {
+	count := k.GP64()
+	k.MOVQ(U32(uint32(n)), count)
+	k.Count(label, count, body)
+}
+
 // multiple returns n·x for n of 3 or 6.
 func (k kernels) multiple(n int, x reg.GPVirtual) reg.GPVirtual {
 	out := k.GP64()
@@ -190,16 +197,13 @@ func (k kernels) winogradWeights() {
 		// As in the other transforms, columns go to memory, and then rows are
 		// transformed there.
 		from, to := k.runAt(w, plane), k.runAt(out, step)
-		for range 3 {
+		k.repeat("column", 3, func() {
 			k.write(k.runAt(to.at, six), one(k.read(k.runAt(from.at, three), 3)))
 			k.ADDQ(plane, from.at)
 			k.ADDQ(step, to.at)
-		}
+		})
 		to = k.runAt(out, step)
-		for range 6 {
-			g := k.read(k.runAt(to.at, step), 3)
-			k.write(to, one(g))
-		}
+		k.repeat("row", 6, func() { k.write(to, one(k.read(k.runAt(to.at, step), 3))) })
 		k.Advance(k.bytes(), w, out)
 	})
 	k.End()
@@ -224,18 +228,16 @@ func (k kernels) winogradIn() {
 	sixPlanes, six := k.multiple(6, plane), k.multiple(6, step)
 	k.Count("one", n, func() {
 		from, to := k.runAt(x, plane), k.runAt(out, step)
-		for range 6 {
+		k.repeat("column", 6, func() {
 			d := k.read(k.runAt(from.at, sixPlanes), 4)
 			second := k.runAt(from.at, sixPlanes)
 			k.ADDQ(row, second.at)
 			k.write(k.runAt(to.at, six), one(append(d, k.read(second, 2)...)))
 			k.ADDQ(plane, from.at)
 			k.ADDQ(step, to.at)
-		}
+		})
 		from, to = k.runAt(out, step), k.runAt(out, step)
-		for range 6 {
-			k.write(to, one(k.read(from, 6)))
-		}
+		k.repeat("row", 6, func() { k.write(to, one(k.read(from, 6))) })
 		k.Advance(k.bytes(), x, out)
 	})
 	k.End()
@@ -263,13 +265,13 @@ func (k kernels) winogradOut() {
 	six := k.multiple(6, step)
 	k.Count("one", n, func() {
 		column := k.runAt(x, step)
-		for range 6 {
+		k.repeat("column", 6, func() {
 			m := k.read(k.runAt(column.at, six), 6)
 			k.write(k.runAt(column.at, six), one(m))
 			k.ADDQ(step, column.at)
-		}
+		})
 		from, to := k.runAt(x, step), k.runAt(out, line)
-		for range 4 {
+		k.repeat("row", 4, func() {
 			y := one(k.read(from, 6))
 			for _, v := range y {
 				k.VADDPS(bias, v, v)
@@ -289,7 +291,7 @@ func (k kernels) winogradOut() {
 				}
 			}
 			k.ADDQ(line, to.at)
-		}
+		})
 		k.Advance(k.bytes(), x)
 		k.Advance(4*k.bytes(), out)
 	})
