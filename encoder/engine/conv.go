@@ -186,7 +186,7 @@ func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 			size := int(v.size(v.inC / v.groups))
 			clear(rest[:size])
 			for c := range v.inC / v.groups {
-				v.layPlane(rest[c*int(v.plane()):], x[c*v.inH*v.inW:])
+				v.layPlane(rest[c*int(v.plane()):], x[c*v.inH*v.inW:], 0)
 			}
 			x, rest = rest[:size], rest[size:]
 		}
@@ -202,7 +202,7 @@ func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 			span := v.span(rows)
 			v.weights[group].MulRows(own, span, x[first*v.pitch:], v.offsets, span, e, rest)
 			for i := range v.m {
-				v.collect(y[i*n+first*v.outW:][:rows*v.outW], own[i*span:])
+				v.collect(y[i*n+first*v.outW:][:rows*v.outW], own[i*span:], rows)
 			}
 		}
 	}
@@ -214,17 +214,17 @@ func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
 	clear(plane) // padding stays zero
 	e := v.epilogue(0, 0)
 	for c := range v.batch * v.outC {
-		x, y := in[0][c*v.inH*v.inW:][:v.inH*v.inW], out[c*n:][:n]
+		x, y := in[0][c*v.inH*v.inW:], out[c*n:]
 		if !v.direct {
-			v.layPlane(plane, x)
+			v.layPlane(plane, x, 0)
 			x = plane
 		}
 		ch := c % v.outC
 		if v.contiguous() {
-			f32.Taps(y, x, v.offsets, v.taps[ch], v.bias[ch], e, rest)
+			f32.Taps(y[:n], x, v.offsets, v.taps[ch], v.bias[ch], e, rest)
 			continue
 		}
 		f32.Taps(own, x, v.offsets, v.taps[ch], v.bias[ch], e, rest)
-		v.collect(y, own)
+		v.collect(y, own, v.outH)
 	}
 }

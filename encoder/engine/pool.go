@@ -82,9 +82,9 @@ func (v *pool) run(out, in, scratch []float32) {
 	}
 	fill(plane, start)
 	for range v.planes {
-		x := in[:v.inH*v.inW]
+		x := in
 		if !v.direct {
-			v.layPlane(plane, x)
+			v.layPlane(plane, x, start)
 			x = plane
 		}
 		copy(results, x[v.offsets[0]:])
@@ -92,7 +92,7 @@ func (v *pool) run(out, in, scratch []float32) {
 			v.add(results, x[at:][:len(results)])
 		}
 		y := out[:v.pixels()]
-		v.collect(y, results)
+		v.collect(out, results, v.outH)
 		if !v.isMax {
 			v.divide(y)
 		}

@@ -163,8 +163,12 @@ func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
 // layPlane copies channel x of an image into `to`, a layout that already holds
-// the padding.
-func (l *layout) layPlane(to, x []float32) {
+// the padding. The rest of x may follow the channel.
+func (l *layout) layPlane(to, x []float32, padding float32) {
+	if l.sh*l.sw == 1 {
+		f32.CopyRows(to[l.top*l.pitch+l.left:], x, l.pitch, l.inW, l.inW, min(l.inH, l.rows-l.top), padding)
+		return
+	}
 	for y := range l.inH {
 		row := (y + l.top) / l.sh
 		if row >= l.rows {
@@ -194,13 +198,10 @@ func (l *layout) layPlane(to, x []float32) {
 	}
 }
 
-// collect copies the computed pixels to their final place, except those to
-// discard.
-func (l *layout) collect(to, from []float32) {
-	for i := 0; i < len(to); i += l.outW {
-		copy(to[i:][:l.outW], from)
-		from = from[min(l.pitch, len(from)):]
-	}
+// collect copies rows of computed pixels to their final place, except pixels to
+// discard. It may change values of `to` after these rows.
+func (l *layout) collect(to, from []float32, rows int) {
+	f32.CopyRows(to, from, l.outW, l.pitch, l.outW, rows, 0)
 }
 
 func copyStrided(to, from []float32, step int) {

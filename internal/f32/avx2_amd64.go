@@ -94,6 +94,11 @@ func pack8AVX2(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func pack16AVX2(dst *float32, src *float32, offsets *int, rows int)
 
+// copyRowsAVX2 copies rows of whole registers and then sets a register, `after` the beginning of each, to pad. Distances are in bytes.
+//
+//go:noescape
+func copyRowsAVX2(out *float32, x *float32, outStep int, step int, after int, rows int, vectors int, pad float32)
+
 // tapsAVX2 sets out, of vectors·8 values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.
 //
 //go:noescape

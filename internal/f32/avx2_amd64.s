@@ -1464,6 +1464,46 @@ row_done:
 	VZEROUPPER
 	RET
 
+// func copyRowsAVX2(out *float32, x *float32, outStep int, step int, after int, rows int, vectors int, pad float32)
+// Requires: AVX
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-60
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         outStep+16(FP), DX
+	MOVQ         step+24(FP), BX
+	MOVQ         after+32(FP), SI
+	MOVQ         rows+40(FP), DI
+	MOVQ         vectors+48(FP), R8
+	VBROADCASTSS pad+56(FP), Y0
+	TESTQ        DI, DI
+	JZ           row_done
+
+row:
+	MOVQ  AX, R9
+	MOVQ  CX, R10
+	MOVQ  R8, R11
+	TESTQ R11, R11
+	JZ    vector_done
+
+vector:
+	VMOVUPS (R10), Y1
+	VMOVUPS Y1, (R9)
+	ADDQ    $0x00000020, R9
+	ADDQ    $0x00000020, R10
+	DECQ    R11
+	JNZ     vector
+
+vector_done:
+	VMOVUPS Y0, (AX)(SI*1)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	DECQ    DI
+	JNZ     row
+
+row_done:
+	VZEROUPPER
+	RET
+
 // func tapsAVX2(out *float32, x *float32, offsets *int, weights *float32, taps int, vectors int, bias float32, lo float32, hi float32)
 // Requires: AVX, FMA3
 TEXT ·tapsAVX2(SB), NOSPLIT, $0-60

@@ -174,6 +174,11 @@ func pack16AVX512(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func pack32AVX512(dst *float32, src *float32, offsets *int, rows int)
 
+// copyRowsAVX512 copies rows of whole registers and then sets a register, `after` the beginning of each, to pad. Distances are in bytes.
+//
+//go:noescape
+func copyRowsAVX512(out *float32, x *float32, outStep int, step int, after int, rows int, vectors int, pad float32)
+
 // tapsAVX512 sets out, of vectors·16 values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.
 //
 //go:noescape

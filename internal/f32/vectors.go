@@ -98,6 +98,20 @@ func Centre(out, x []float32, mean []float64, scale float64) {
 	centrePlain(out[whole:], x[whole:], mean[whole:], scale)
 }
 
+// CopyRows copies rows of n values, whose distances are toStep and step. It may
+// set the values between rows, and some after the last, to pad.
+func CopyRows(to, from []float32, toStep, step, n, rows int, pad float32) {
+	lanes, row := active.tiling().lanes, 0
+	whole, kernel := roundUp(n, lanes), levels[active].winograd.copyRows
+	if spare := min((len(to)-n-lanes)/toStep, (len(from)-whole)/step); kernel != nil && len(to) >= n+lanes && len(from) >= whole {
+		row = min(rows, spare+1)
+		kernel(data(to), data(from), 4*toStep, 4*step, 4*n, row, whole/lanes, pad)
+	}
+	for ; row < rows; row++ {
+		copy(to[row*toStep:][:n], from[row*step:])
+	}
+}
+
 // Halves sets even[i] = x[2·i] and odd[i] = x[2·i + 1] over the length of odd.
 // `even` has the same length or is longer by one, and x has the length of both.
 func Halves(even, odd, x []float32) {

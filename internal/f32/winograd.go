@@ -164,13 +164,15 @@ func (w *winogradMemory) finish(l level, p Plane, out []float32, e *Epilogue, i,
 	}
 }
 
-// transforms holds the kernels of Winograd, whose distances are in bytes.
+// transforms holds the kernels of Winograd, Halves and CopyRows. Distances are
+// in bytes.
 type transforms struct {
 	fours           func(out, x *float32, plane, registers int)
 	winogradWeights func(out, w *float32, step, plane, registers int)
 	winogradIn      func(out, x *float32, plane, row, step, registers int)
 	winogradOut     func(out, x *float32, step, line, registers int, bias, lo, hi float32)
 	halves          func(even, odd, x *float32, registers int)
+	copyRows        func(out, x *float32, outStep, step, after, rows, registers int, pad float32)
 }
 
 // fours sets out[j·plane + t] = x[4·t + j] for the six values j of n tiles. It

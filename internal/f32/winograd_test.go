@@ -56,3 +56,28 @@ func TestHalves(t *testing.T) {
 		}
 	})
 }
+
+func TestCopyRows(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(13, 14))
+		for n := 1; n < 70; n++ {
+			for gap := range 3 {
+				const rows = 9
+				toStep, step := n+gap, n+2-gap
+				x, out := random(r, (rows-1)*step+n), fence(r, rows*toStep)
+				clear(out.values)
+				CopyRows(out.values, x, toStep, step, n, rows, 0)
+				out.check(t, "CopyRows")
+				for i, got := range out.values {
+					want := float32(0)
+					if i%toStep < n {
+						want = x[i/toStep*step+i%toStep]
+					}
+					if got != want {
+						t.Fatalf("rows of %d and %d: value %d is %g, want %g", n, gap, i, got, want)
+					}
+				}
+			}
+		}
+	})
+}

@@ -300,6 +300,16 @@ func TestWinogradInTheMachine(t *testing.T) {
 			results := m.read(out, 4*line)
 			fours := m.floats(make([]float32, 6*plane))
 			m.call("fours"+l.name, fours, m.floats(x[:4*n+4]), 4*plane, vectors)
+			const rows = 3
+			copied := m.floats(randoms(r, rows*(n+2)+l.lanes))
+			m.call("copyRows"+l.name, copied, m.floats(x), 4*(n+2), 4*(n+5), 4*n, rows, vectors, float32(7))
+			for i, got := range m.read(copied, rows*(n+2)) {
+				if row, at := i/(n+2), i%(n+2); at < n {
+					agree(t, "copyRows", []float32{got}, []float64{float64(x[row*(n+5)+at])})
+				} else {
+					agree(t, "copyRows", []float32{got}, []float64{7})
+				}
+			}
 			even, odd := m.floats(make([]float32, n)), m.floats(make([]float32, n))
 			m.call("halves"+l.name, even, odd, m.floats(x[:2*n]), vectors)
 			for at := range n {

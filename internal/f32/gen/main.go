@@ -96,6 +96,7 @@ func (k kernels) all() {
 	}
 	k.packRows(1)
 	k.packRows(2)
+	k.copyRows()
 	k.taps()
 	k.dot()
 	k.axpy()

@@ -100,6 +100,25 @@ func (k kernels) packRows(vectors int) {
 	k.End()
 }
 
+func (k kernels) copyRows() {
+	p := k.Begin("copyRows"+k.name, "func(out, x *float32, outStep, step, after, rows, vectors int, pad float32)",
+		"copies rows of whole registers and then sets a register, `after` the beginning of each, to pad. Distances are in bytes.",
+		"out", "x", "outStep", "step", "after", "rows", "vectors")
+	out, x, outStep, step, after, rows, n := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
+	pad := k.number("pad")
+	k.Count("row", rows, func() {
+		to, from, left := k.runAt(out, outStep), k.runAt(x, step), k.Part(n, 0, 0)
+		k.Count("vector", left, func() {
+			k.VMOVUPS(k.load(at(from.at, 0)), at(to.at, 0))
+			k.Advance(k.bytes(), to.at, from.at)
+		})
+		k.VMOVUPS(pad, Mem{Base: out, Index: after, Scale: 1})
+		k.ADDQ(outStep, out)
+		k.ADDQ(step, x)
+	})
+	k.End()
+}
+
 // taps emits a depthwise convolution of one channel, laid out so that each tap
 // reads a contiguous run. A sum stays in its register until it is complete.
 func (k kernels) taps() {
