@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tile1x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -22,11 +22,14 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x05, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      (DX), Y1
 	VBROADCASTSS (CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
@@ -35,7 +38,7 @@ two:
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x00000040, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -57,7 +60,7 @@ store:
 	RET
 
 // func tile2x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -77,11 +80,14 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x05, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (CX), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -94,7 +100,7 @@ two:
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000040, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -122,7 +128,7 @@ store:
 	RET
 
 // func tile3x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -145,11 +151,14 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x05, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (CX), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -166,7 +175,7 @@ two:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x00000040, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -200,7 +209,7 @@ store:
 	RET
 
 // func tile4x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -226,11 +235,14 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x05, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (CX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -251,7 +263,7 @@ two:
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000040, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -291,7 +303,7 @@ store:
 	RET
 
 // func tile5x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -320,11 +332,14 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x05, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -349,7 +364,7 @@ two:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         $0x00000028, CX
 	ADDQ         $0x00000040, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -395,7 +410,7 @@ store:
 	RET
 
 // func tile6x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -427,11 +442,14 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x05, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (CX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -460,7 +478,7 @@ two:
 	VFMADD231PS  Y6, Y7, Y5
 	ADDQ         $0x00000030, CX
 	ADDQ         $0x00000040, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -512,7 +530,7 @@ store:
 	RET
 
 // func tile1x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -531,11 +549,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	VBROADCASTSS (CX), Y4
@@ -548,7 +570,7 @@ two:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -575,7 +597,7 @@ store:
 	RET
 
 // func tile2x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -599,11 +621,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	VBROADCASTSS (CX), Y6
@@ -622,7 +648,7 @@ two:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -659,7 +685,7 @@ store:
 	RET
 
 // func tile3x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -688,11 +714,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	VBROADCASTSS (CX), Y8
@@ -717,7 +747,7 @@ two:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -764,7 +794,7 @@ store:
 	RET
 
 // func tile4x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -798,11 +828,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	VBROADCASTSS (CX), Y10
@@ -833,7 +867,7 @@ two:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -890,7 +924,7 @@ store:
 	RET
 
 // func tile5x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -929,11 +963,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	VBROADCASTSS (CX), Y12
@@ -970,7 +1008,7 @@ two:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x00000028, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1037,7 +1075,7 @@ store:
 	RET
 
 // func tile6x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1081,11 +1119,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VBROADCASTSS (CX), Y14
@@ -1128,7 +1170,7 @@ two:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $0x00000030, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:

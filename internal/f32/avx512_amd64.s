@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tile1x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -22,11 +22,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z1
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -35,7 +39,7 @@ two:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -57,7 +61,7 @@ store:
 	RET
 
 // func tile2x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -77,11 +81,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z2
 	VBROADCASTSS (CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -94,7 +102,7 @@ two:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -122,7 +130,7 @@ store:
 	RET
 
 // func tile3x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -145,11 +153,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z3
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z3, Z4, Z0
@@ -166,7 +178,7 @@ two:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -200,7 +212,7 @@ store:
 	RET
 
 // func tile4x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -226,11 +238,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z4
 	VBROADCASTSS (CX), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -251,7 +267,7 @@ two:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -291,7 +307,7 @@ store:
 	RET
 
 // func tile5x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -320,11 +336,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z5
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z5, Z6, Z0
@@ -349,7 +369,7 @@ two:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         $0x00000028, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -395,7 +415,7 @@ store:
 	RET
 
 // func tile6x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -427,11 +447,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z6
 	VBROADCASTSS (CX), Z7
 	VFMADD231PS  Z6, Z7, Z0
@@ -460,7 +484,7 @@ two:
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         $0x00000030, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -512,7 +536,7 @@ store:
 	RET
 
 // func tile7x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -547,11 +571,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z7
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z7, Z8, Z0
@@ -584,7 +612,7 @@ two:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         $0x00000038, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -642,7 +670,7 @@ store:
 	RET
 
 // func tile8x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -680,11 +708,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z8
 	VBROADCASTSS (CX), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -721,7 +753,7 @@ two:
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -785,7 +817,7 @@ store:
 	RET
 
 // func tile9x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -826,11 +858,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z9
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z9, Z10, Z0
@@ -871,7 +907,7 @@ two:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         $0x00000048, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -941,7 +977,7 @@ store:
 	RET
 
 // func tile10x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -985,11 +1021,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z10
 	VBROADCASTSS (CX), Z11
 	VFMADD231PS  Z10, Z11, Z0
@@ -1034,7 +1074,7 @@ two:
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         $0x00000050, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1110,7 +1150,7 @@ store:
 	RET
 
 // func tile11x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1157,11 +1197,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z11
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z11, Z12, Z0
@@ -1210,7 +1254,7 @@ two:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         $0x00000058, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1292,7 +1336,7 @@ store:
 	RET
 
 // func tile12x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1342,11 +1386,15 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x06, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
 	VMOVUPS      (DX), Z12
 	VBROADCASTSS (CX), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -1399,7 +1447,7 @@ two:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         $0x00000060, CX
 	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1487,7 +1535,7 @@ store:
 	RET
 
 // func tile1x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1506,11 +1554,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	VBROADCASTSS (CX), Z4
@@ -1523,7 +1577,7 @@ two:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1550,7 +1604,7 @@ store:
 	RET
 
 // func tile2x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1574,11 +1628,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	VBROADCASTSS (CX), Z6
@@ -1597,7 +1657,7 @@ two:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1634,7 +1694,7 @@ store:
 	RET
 
 // func tile3x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1663,11 +1723,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	VBROADCASTSS (CX), Z8
@@ -1692,7 +1758,7 @@ two:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1739,7 +1805,7 @@ store:
 	RET
 
 // func tile4x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1773,11 +1839,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	VBROADCASTSS (CX), Z10
@@ -1808,7 +1880,7 @@ two:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -1865,7 +1937,7 @@ store:
 	RET
 
 // func tile5x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1904,11 +1976,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	VBROADCASTSS (CX), Z12
@@ -1945,7 +2023,7 @@ two:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         $0x00000028, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -2012,7 +2090,7 @@ store:
 	RET
 
 // func tile6x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -2056,11 +2134,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	VBROADCASTSS (CX), Z14
@@ -2103,7 +2187,7 @@ two:
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         $0x00000030, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -2180,7 +2264,7 @@ store:
 	RET
 
 // func tile7x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -2229,11 +2313,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	VBROADCASTSS (CX), Z16
@@ -2282,7 +2372,7 @@ two:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         $0x00000038, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -2369,7 +2459,7 @@ store:
 	RET
 
 // func tile8x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -2423,11 +2513,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	VBROADCASTSS (CX), Z18
@@ -2482,7 +2578,7 @@ two:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -2579,7 +2675,7 @@ store:
 	RET
 
 // func tile9x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -2638,11 +2734,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	VBROADCASTSS (CX), Z20
@@ -2703,7 +2805,7 @@ two:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         $0x00000048, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -2810,7 +2912,7 @@ store:
 	RET
 
 // func tile10x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -2874,11 +2976,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	VBROADCASTSS (CX), Z22
@@ -2945,7 +3053,7 @@ two:
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         $0x00000050, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -3062,7 +3170,7 @@ store:
 	RET
 
 // func tile11x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -3131,11 +3239,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	VBROADCASTSS (CX), Z24
@@ -3208,7 +3322,7 @@ two:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         $0x00000058, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:
@@ -3335,7 +3449,7 @@ store:
 	RET
 
 // func tile12x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -3409,11 +3523,17 @@ one_each:
 
 multiply:
 	MOVQ  AX, BX
-	SHRQ  $0x01, BX
-	TESTQ BX, BX
+	SHLQ  $0x07, BX
+	MOVQ  AX, SI
+	SHRQ  $0x01, SI
+	TESTQ SI, SI
 	JZ    two_done
 
 two:
+	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   128(DX)(BX*1)
+	PREFETCHT1   192(DX)(BX*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	VBROADCASTSS (CX), Z26
@@ -3492,7 +3612,7 @@ two:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         $0x00000060, CX
 	ADDQ         $0x00000100, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          two
 
 two_done:

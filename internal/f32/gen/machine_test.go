@@ -253,6 +253,11 @@ func (m *machine) execute(op string, o []string, line string) {
 	case "SHRQ":
 		m.general[last] >>= m.word(o[0])
 		return
+	case "SHLQ":
+		m.general[last] <<= m.word(o[0])
+		return
+	case "PREFETCHT1": // may name any address
+		return
 	case "DECQ":
 		m.general[last]--
 		m.flags = int64(m.general[last])

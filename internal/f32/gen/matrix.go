@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -57,7 +58,15 @@ func (k kernels) tile(rows, vectors int) {
 			}
 		}
 	}
+	// Fetch the next strip of b, because weights of a linear layer come from
+	// main memory.
+	next := k.GP64()
+	k.MOVQ(n, next)
+	k.SHLQ(Imm(uint64(bits.TrailingZeros(uint(vectors*k.bytes())))), next)
 	k.Count("two", k.Part(n, 0, 1), func() {
+		for line := 0; line < 2*vectors*k.bytes(); line += 64 {
+			k.PREFETCHT1(Mem{Base: b, Index: next, Scale: 1, Disp: line})
+		}
 		step1(0)
 		step1(1)
 		k.Advance(8*rows, a)
