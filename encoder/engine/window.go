@@ -191,8 +191,8 @@ func (l *layout) layPlane(to, x []float32, padding float32) {
 				continue
 			}
 			first := (b - l.left%l.sw + l.sw) % l.sw
-			if first < len(from) {
-				copyStrided(line[(first+l.left)/l.sw:], from[first:], l.sw)
+			for i, j := first, (first+l.left)/l.sw; i < len(from); i, j = i+l.sw, j+1 {
+				line[j] = from[i]
 			}
 		}
 	}
@@ -202,22 +202,4 @@ func (l *layout) layPlane(to, x []float32, padding float32) {
 // discard. It may change values of `to` after these rows.
 func (l *layout) collect(to, from []float32, rows int) {
 	f32.CopyRows(to, from, l.outW, l.pitch, l.outW, rows, 0)
-}
-
-func copyStrided(to, from []float32, step int) {
-	if step == 1 {
-		copy(to, from)
-		return
-	}
-	if step == 2 {
-		n := (len(from) + 1) / 2
-		to = to[:n]
-		for i := range to {
-			to[i] = from[2*i]
-		}
-		return
-	}
-	for i, j := 0, 0; i < len(from); i, j = i+step, j+1 {
-		to[j] = from[i]
-	}
 }

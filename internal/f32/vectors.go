@@ -104,7 +104,7 @@ func CopyRows(to, from []float32, toStep, step, n, rows int, pad float32) {
 	lanes, row := active.tiling().lanes, 0
 	whole, kernel := roundUp(n, lanes), levels[active].winograd.copyRows
 	if spare := min((len(to)-n-lanes)/toStep, (len(from)-whole)/step); kernel != nil && len(to) >= n+lanes && len(from) >= whole {
-		row = min(rows, spare+1)
+		row = max(0, min(rows, spare+1))
 		kernel(data(to), data(from), 4*toStep, 4*step, 4*n, row, whole/lanes, pad)
 	}
 	for ; row < rows; row++ {

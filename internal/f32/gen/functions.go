@@ -35,17 +35,6 @@ func (k kernels) bits(v uint32) Mem {
 	return m
 }
 
-// longs returns eight 64-bit integers that follow the constants so far.
-func (k kernels) longs(v ...uint32) Mem {
-	m := k.constants.base.Offset(k.constants.next)
-	for _, v := range v {
-		k.AddDatum(k.constants.next, U32(v))
-		k.AddDatum(k.constants.next+4, U32(0))
-		k.constants.next += 8
-	}
-	return m
-}
-
 func (k kernels) float(v float32) Mem { return k.bits(math.Float32bits(v)) }
 
 // horner returns …(c₀·x + c₁)·x + …

@@ -138,11 +138,7 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 		}
 	case "VPERMPD":
 		for i := range lanes / 2 {
-			if o[0][0] == '$' {
-				setWide(&out, i, wide(m.value(o[1], lanes), int(m.word(o[0])>>(2*i)&3)))
-			} else {
-				setWide(&out, i, wide(m.value(o[0], lanes), int(m.value(o[1], lanes)[2*i])))
-			}
+			setWide(&out, i, wide(m.value(o[1], lanes), int(m.word(o[0])>>(2*i)&3)))
 		}
 	case "VINSERTF128", "VINSERTF32X4":
 		out = m.value(o[2], lanes)

@@ -29,41 +29,30 @@ func (k kernels) winograd() {
 
 // transposed transposes each group of four lanes of four registers.
 func (k kernels) transposed(x [4]reg.VecVirtual) (out [4]reg.VecVirtual) {
-	for i := range 2 {
-		low, high := k.vec(), k.vec()
-		unpack := k.VUNPCKLPS
-		if i == 1 {
-			unpack = k.VUNPCKHPS
-		}
-		unpack(x[1], x[0], low)
-		unpack(x[3], x[2], high)
-		out[2*i], out[2*i+1] = k.vec(), k.vec()
-		k.VUNPCKLPD(high, low, out[2*i])
-		k.VUNPCKHPD(high, low, out[2*i+1])
+	for i, unpack := range []func(...Op){k.VUNPCKLPS, k.VUNPCKHPS} {
+		low, high := k.of(unpack, x[1], x[0]), k.of(unpack, x[3], x[2])
+		out[2*i], out[2*i+1] = k.of(k.VUNPCKLPD, high, low), k.of(k.VUNPCKHPD, high, low)
 	}
 	return out
 }
 
 func (k kernels) halves() {
 	p := k.Begin("halves"+k.name, "func(even, odd, x *float32, vectors int)", "is Halves over whole registers.", "even", "odd", "x", "vectors")
-	order := k.vec()
-	if k.lanes == 16 {
-		order = k.load(k.longs(0, 2, 4, 6, 1, 3, 5, 7))
-	}
 	k.Count("one", p[3], func() {
-		x, y := k.load(at(p[2], 0)), k.load(at(p[2], k.bytes()))
-		for i, to := range p[:2] {
-			z := k.vec()
-			k.VSHUFPS(Imm(uint64(0x88+0x55*i)), y, x, z) // takes pairs from groups of four lanes
-			if k.lanes == 16 {
-				k.VPERMPD(z, order, z)
-			} else {
+		// Half a register at a time for AVX-512, whose VPERMPD needs a table.
+		for range k.lanes / 8 {
+			x, y := k.YMM(), k.YMM()
+			k.VMOVUPS(at(p[2], 0), x)
+			k.VMOVUPS(at(p[2], 32), y)
+			for i, to := range p[:2] {
+				z := k.YMM()
+				k.VSHUFPS(Imm(uint64(0x88+0x55*i)), y, x, z) // takes pairs from groups of four lanes
 				k.VPERMPD(Imm(0xd8), z, z)
+				k.VMOVUPS(z, at(to, 0))
 			}
-			k.VMOVUPS(z, at(to, 0))
+			k.Advance(64, p[2])
+			k.Advance(32, p[0], p[1])
 		}
-		k.Advance(2*k.bytes(), p[2])
-		k.Advance(k.bytes(), p[0], p[1])
 	})
 	k.End()
 }
@@ -102,19 +91,17 @@ func (k kernels) fours() {
 	k.End()
 }
 
-func (k kernels) plus(x, y reg.VecVirtual) reg.VecVirtual {
+// of returns the result of an instruction with two operands.
+func (k kernels) of(instruction func(...Op), x, y Op) reg.VecVirtual {
 	out := k.vec()
-	k.VADDPS(y, x, out)
+	instruction(x, y, out)
 	return out
 }
 
-func (k kernels) minus(x, y reg.VecVirtual) reg.VecVirtual {
-	out := k.vec()
-	k.VSUBPS(y, x, out)
-	return out
-}
+func (k kernels) plus(x, y reg.VecVirtual) reg.VecVirtual  { return k.of(k.VADDPS, y, x) }
+func (k kernels) minus(x, y reg.VecVirtual) reg.VecVirtual { return k.of(k.VSUBPS, y, x) }
 
-// sum returns x·factor + y.
+// sum returns y + x·factor.
 func (k kernels) sum(factor Op, x, y reg.VecVirtual) reg.VecVirtual {
 	out := k.vec()
 	k.VMOVUPS(y, out)
@@ -183,11 +170,7 @@ func (k kernels) winogradWeights() {
 	const ofA, ofB = 1 / (2 * a * a * (a*a - b*b)), 1 / (2 * b * b * (b*b - a*a))
 	first, a0, a1, a2 := k.factor(1/(a*a*b*b)), k.factor(ofA), k.factor(ofA*a), k.factor(ofA*a*a)
 	b0, b1, b2 := k.factor(ofB), k.factor(ofB*b), k.factor(ofB*b*b)
-	by := func(factor Op, x reg.VecVirtual) reg.VecVirtual {
-		y := k.vec()
-		k.VMULPS(factor, x, y)
-		return y
-	}
+	by := func(factor Op, x reg.VecVirtual) reg.VecVirtual { return k.of(k.VMULPS, factor, x) }
 	one := func(g []reg.VecVirtual) []reg.VecVirtual {
 		even, more := k.sum(a2, g[2], by(a0, g[0])), k.sum(b2, g[2], by(b0, g[0]))
 		return []reg.VecVirtual{by(first, g[0]), k.sum(a1, g[1], even), k.difference(a1, g[1], even), k.sum(b1, g[1], more), k.difference(b1, g[1], more), g[2]}
@@ -254,9 +237,7 @@ func (k kernels) winogradOut() {
 	one := func(m []reg.VecVirtual) []reg.VecVirtual {
 		even, odd := k.plus(m[1], m[2]), k.minus(m[1], m[2])
 		more, most := k.plus(m[3], m[4]), k.minus(m[3], m[4])
-		y := []reg.VecVirtual{k.plus(k.plus(m[0], even), more), k.vec(), k.vec(), k.sum(a3, odd, m[5])}
-		k.VMULPS(a1, odd, y[1])
-		k.VMULPS(a2, even, y[2])
+		y := []reg.VecVirtual{k.plus(k.plus(m[0], even), more), k.of(k.VMULPS, a1, odd), k.of(k.VMULPS, a2, even), k.sum(a3, odd, m[5])}
 		k.VFMADD231PS(b1, most, y[1])
 		k.VFMADD231PS(b2, more, y[2])
 		k.VFMADD231PS(b3, most, y[3])
