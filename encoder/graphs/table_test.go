@@ -48,9 +48,11 @@ Which image networks run in plain Go, held against ONNX Runtime 1.22 with the sa
 [export.py](../encoder/graphs/export.py), which exports the structure of the originals with random weights; those of the
 original size are marked ●, the others are narrower and shallower. Errors are ‖a−b‖/‖b‖ of the embedding; half precision is
 held against single precision with the same weights. A time is the best of five to sixty turns for one image on one core; both
-runtimes took turns in one run. Other work ran beside, which lengthens both times and leaves the ratios rough: the 0.4 of
-EfficientNet-B0 is luck, and the best of eight later runs had 20.0 and 14.8 ms (cpar model check efficientnet_b0.onnx --preprocessing
-imagenet --views 1 --runtime onnxruntime, an EPYC). Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
+runtimes took turns in one run. The times below are wall times on a busy machine, from before convolutions of 3×3 taps were transformed, so
+the ratios are rough. The command now writes CPU times. Since then, CPU times of the networks marked ● had these ratios, median and
+maximum of 16, on an EPYC that also did other work: with AVX-512 1.13 and 1.37, and in a second run 1.20 and 1.67 (before: 1.34 and 1.55), and with AVX2 alone 1.20 and 1.46 (before: 1.29 and 1.49).
+GODEBUG=cpu.avx512f=off selects AVX2, and in ONNX Runtime a changed byte of its library. With two cores, the calling thread of ViT-B/16 needs
+0.51 of the CPU time that it needs with one. Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
 pixels, data in other files, text halves) have no row: TestNetworks and TestTextHalvesMatchONNXRuntime hold them to the same bound, 10⁻⁴. A process that
 embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
 
