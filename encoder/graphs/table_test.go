@@ -51,9 +51,9 @@ held against single precision with the same weights. A time is the best of five 
 runtimes took turns in one run. The times below are wall times on a busy machine, from before convolutions of 3×3 taps were transformed, so
 the ratios are rough. The command now writes CPU times. Since then, CPU times of the networks marked ● had these ratios, median and
 maximum of 16, on an EPYC that also did other work: with AVX-512 1.13 and 1.37, and in a second run 1.20 and 1.67 (before: 1.35 and 1.79,
-1.34 and 1.55), and with AVX2 alone 1.20 and 1.46 (before: 1.29 and 1.49).
-GODEBUG=cpu.avx512f=off selects AVX2. ONNX Runtime has no such switch, so a byte of a copy of its library was changed. With two cores, the calling thread of ViT-B/16 needs
-0.51 of the CPU time that it needs with one. Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
+1.34 and 1.55), and with AVX2 alone 1.20 and 1.46, and in a second run 1.27 and 1.58 (before: 1.29 and 1.49). GODEBUG=cpu.avx512f=off
+selects AVX2. ONNX Runtime has no such switch, so a byte of a copy of its library was changed. With two cores, the calling thread of
+ViT-B/16 needs 0.51 of the CPU time that it needs with one. Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
 pixels, data in other files, text halves) have no row: TestNetworks and TestTextHalvesMatchONNXRuntime hold them to the same bound, 10⁻⁴. A process that
 embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
 
