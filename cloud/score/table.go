@@ -1,6 +1,7 @@
 package score
 
 import (
+	"slices"
 	"unsafe"
 
 	"cpar/internal/modq"
@@ -39,45 +40,13 @@ func (t *table) run(dst []uint64, first uint32, x []uint64) {
 }
 
 func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
-	if len(t.chunks) == 1 && t.first == 0 {
-		modq.Gather(dst, t.chunks[0], index, x)
-		return
-	}
-	for len(index) > maxSorted {
-		t.gatherSorted(dst[:maxSorted], index[:maxSorted], x)
-		dst, index = dst[maxSorted:], index[maxSorted:]
-	}
-	t.gatherSorted(dst, index, x)
-}
-
-// maxSorted is the number of rows sorted by chunk at once. It exceeds the ten
-// rows that a round of depth-first search scores and is small enough for
-// insertion sort.
-const maxSorted = 32
-
-// gatherSorted processes the rows of each chunk together, which allows
-// prefetching.
-func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
-	var order [maxSorted]uint8
-	var rows [maxSorted]uint32
-	var products [maxSorted]uint64
-	for i := range index {
-		at := i
-		for ; at > 0 && index[order[at-1]] > index[i]; at-- {
-			order[at] = order[at-1]
+	var rows [256][]uint64
+	for some := range slices.Chunk(index, len(rows)) {
+		for i, r := range some {
+			rows[i] = t.row(r)
 		}
-		order[at] = uint8(i)
-	}
-	for first := 0; first < len(index); {
-		chunk, last := int(index[order[first]]-t.first)/t.per, first
-		for ; last < len(index) && int(index[order[last]]-t.first)/t.per == chunk; last++ {
-			rows[last-first] = index[order[last]] - t.first - uint32(chunk*t.per)
-		}
-		modq.Gather(products[:last-first], t.chunks[chunk], rows[:last-first], x)
-		for i, p := range products[:last-first] {
-			dst[order[first+i]] = p
-		}
-		first = last
+		modq.Gather(dst, rows[:len(some)], x)
+		dst = dst[len(some):]
 	}
 }
 

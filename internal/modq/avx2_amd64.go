@@ -24,10 +24,10 @@ func sumAVX2(x *uint64, n int) uint64
 //go:noescape
 func rowsAVX2(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 
-// gatherAVX2 is Gather for rows of n words. While it multiplies a row it prefetches the next.
+// gatherAVX2 is Gather for a row of n words. It prefetches another.
 //
 //go:noescape
-func gatherAVX2(dst *uint64, matrix *uint64, index *uint32, rows int, x *uint64, n int)
+func gatherAVX2(row *uint64, x *uint64, n int, ahead uintptr) uint64
 
 // lanesAVX2 is DotLanes of n words.
 //

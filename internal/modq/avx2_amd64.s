@@ -408,44 +408,26 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func gatherAVX2(dst *uint64, matrix *uint64, index *uint32, rows int, x *uint64, n int)
+// func gatherAVX2(row *uint64, x *uint64, n int, ahead uintptr) uint64
 // Requires: AVX, AVX2, MMX+
-TEXT ·gatherAVX2(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), AX
-	MOVQ  matrix+8(FP), CX
-	MOVQ  index+16(FP), DX
-	MOVQ  rows+24(FP), BX
-	MOVQ  n+40(FP), SI
-	TESTQ BX, BX
-	JZ    gather_end
-	MOVL  (DX), DI
-	IMULQ SI, DI
-	LEAQ  (CX)(DI*8), DI
-
-gather_row:
-	MOVQ  DI, R8
-	CMPQ  BX, $0x01
-	JE    gather_last
-	MOVL  4(DX), DI
-	IMULQ SI, DI
-	LEAQ  (CX)(DI*8), DI
-
-gather_last:
-	MOVQ  DI, R9
-	MOVQ  x+32(FP), R10
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-40
+	MOVQ  row+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  ahead+24(FP), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	MOVQ  SI, R11
-	SHRQ  $0x04, R11
-	TESTQ R11, R11
+	MOVQ  DX, SI
+	SHRQ  $0x04, SI
+	TESTQ SI, SI
 	JZ    gather_16_done
 
 gather_16:
-	PREFETCHT0 (R9)
-	VMOVDQU    (R8), Y4
-	VMOVDQU    (R10), Y5
+	PREFETCHT1 (BX)
+	VMOVDQU    (AX), Y4
+	VMOVDQU    (CX), Y5
 	VPSRLQ     $0x20, Y4, Y6
 	VPSRLQ     $0x20, Y5, Y7
 	VPMULUDQ   Y5, Y6, Y6
@@ -454,8 +436,8 @@ gather_16:
 	VPADDQ     Y6, Y1, Y1
 	VPADDQ     Y4, Y0, Y0
 	VPADDQ     Y7, Y1, Y1
-	VMOVDQU    32(R8), Y4
-	VMOVDQU    32(R10), Y5
+	VMOVDQU    32(AX), Y4
+	VMOVDQU    32(CX), Y5
 	VPSRLQ     $0x20, Y4, Y6
 	VPSRLQ     $0x20, Y5, Y7
 	VPMULUDQ   Y5, Y6, Y6
@@ -464,9 +446,9 @@ gather_16:
 	VPADDQ     Y6, Y3, Y3
 	VPADDQ     Y4, Y2, Y2
 	VPADDQ     Y7, Y3, Y3
-	PREFETCHT0 64(R9)
-	VMOVDQU    64(R8), Y4
-	VMOVDQU    64(R10), Y5
+	PREFETCHT1 64(BX)
+	VMOVDQU    64(AX), Y4
+	VMOVDQU    64(CX), Y5
 	VPSRLQ     $0x20, Y4, Y6
 	VPSRLQ     $0x20, Y5, Y7
 	VPMULUDQ   Y5, Y6, Y6
@@ -475,8 +457,8 @@ gather_16:
 	VPADDQ     Y6, Y1, Y1
 	VPADDQ     Y4, Y0, Y0
 	VPADDQ     Y7, Y1, Y1
-	VMOVDQU    96(R8), Y4
-	VMOVDQU    96(R10), Y5
+	VMOVDQU    96(AX), Y4
+	VMOVDQU    96(CX), Y5
 	VPSRLQ     $0x20, Y4, Y6
 	VPSRLQ     $0x20, Y5, Y7
 	VPMULUDQ   Y5, Y6, Y6
@@ -485,23 +467,23 @@ gather_16:
 	VPADDQ     Y6, Y3, Y3
 	VPADDQ     Y4, Y2, Y2
 	VPADDQ     Y7, Y3, Y3
-	ADDQ       $0x00000080, R8
-	ADDQ       $0x00000080, R10
-	ADDQ       $0x00000080, R9
-	DECQ       R11
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x00000080, CX
+	ADDQ       $0x00000080, BX
+	DECQ       SI
 	JNZ        gather_16
 
 gather_16_done:
-	MOVQ  SI, R11
-	ANDQ  $0x0000000f, R11
-	SHRQ  $0x02, R11
-	TESTQ R11, R11
+	MOVQ  DX, SI
+	ANDQ  $0x0000000f, SI
+	SHRQ  $0x02, SI
+	TESTQ SI, SI
 	JZ    gather_4_done
 
 gather_4:
-	PREFETCHT0 (R9)
-	VMOVDQU    (R8), Y4
-	VMOVDQU    (R10), Y5
+	PREFETCHT1 (BX)
+	VMOVDQU    (AX), Y4
+	VMOVDQU    (CX), Y5
 	VPSRLQ     $0x20, Y4, Y6
 	VPSRLQ     $0x20, Y5, Y7
 	VPMULUDQ   Y5, Y6, Y6
@@ -510,10 +492,10 @@ gather_4:
 	VPADDQ     Y6, Y1, Y1
 	VPADDQ     Y4, Y0, Y0
 	VPADDQ     Y7, Y1, Y1
-	ADDQ       $0x00000020, R8
-	ADDQ       $0x00000020, R10
-	ADDQ       $0x00000020, R9
-	DECQ       R11
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, BX
+	DECQ       SI
 	JNZ        gather_4
 
 gather_4_done:
@@ -525,29 +507,22 @@ gather_4_done:
 	VPADDQ       X1, X0, X1
 	VPSRLDQ      $0x08, X1, X0
 	VPADDQ       X0, X1, X1
-	VMOVQ        X1, R9
-	MOVQ         SI, R11
-	ANDQ         $0x00000003, R11
-	TESTQ        R11, R11
+	VMOVQ        X1, BX
+	ANDQ         $0x00000003, DX
+	TESTQ        DX, DX
 	JZ           gather_1_done
 
 gather_1:
-	MOVQ  (R8), R12
-	IMULQ (R10), R12
-	ADDQ  R12, R9
-	ADDQ  $0x00000008, R8
-	ADDQ  $0x00000008, R10
-	DECQ  R11
+	MOVQ  (AX), SI
+	IMULQ (CX), SI
+	ADDQ  SI, BX
+	ADDQ  $0x00000008, AX
+	ADDQ  $0x00000008, CX
+	DECQ  DX
 	JNZ   gather_1
 
 gather_1_done:
-	MOVQ R9, (AX)
-	ADDQ $0x00000008, AX
-	ADDQ $0x00000004, DX
-	DECQ BX
-	JNZ  gather_row
-
-gather_end:
+	MOVQ BX, ret+32(FP)
 	VZEROUPPER
 	RET
 

@@ -44,11 +44,6 @@ func quartersAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 //go:noescape
 func fourAVX512(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int, a0 uintptr, a1 uintptr, a2 uintptr, a3 uintptr)
 
-// gatherAVX512 is Gather for rows of n words. While it multiplies a row it prefetches the next.
-//
-//go:noescape
-func gatherAVX512(dst *uint64, matrix *uint64, index *uint32, rows int, x *uint64, n int)
-
 // lanesAVX512 is DotLanes of n words.
 //
 //go:noescape

@@ -661,29 +661,29 @@ TEXT ·fourAVX512(SB), NOSPLIT, $0-88
 
 four_16:
 	VMOVDQU64  (AX), Z8
-	PREFETCHT0 (R8)
+	PREFETCHT1 (R8)
 	VPMULLQ    (DX), Z8, Z9
 	VPADDQ     Z9, Z0, Z0
-	PREFETCHT0 (R9)
+	PREFETCHT1 (R9)
 	VPMULLQ    (BX), Z8, Z9
 	VPADDQ     Z9, Z1, Z1
-	PREFETCHT0 (R10)
+	PREFETCHT1 (R10)
 	VPMULLQ    (SI), Z8, Z9
 	VPADDQ     Z9, Z2, Z2
-	PREFETCHT0 (R11)
+	PREFETCHT1 (R11)
 	VPMULLQ    (DI), Z8, Z8
 	VPADDQ     Z8, Z3, Z3
 	VMOVDQU64  64(AX), Z8
-	PREFETCHT0 64(R8)
+	PREFETCHT1 64(R8)
 	VPMULLQ    64(DX), Z8, Z9
 	VPADDQ     Z9, Z4, Z4
-	PREFETCHT0 64(R9)
+	PREFETCHT1 64(R9)
 	VPMULLQ    64(BX), Z8, Z9
 	VPADDQ     Z9, Z5, Z5
-	PREFETCHT0 64(R10)
+	PREFETCHT1 64(R10)
 	VPMULLQ    64(SI), Z8, Z9
 	VPADDQ     Z9, Z6, Z6
-	PREFETCHT0 64(R11)
+	PREFETCHT1 64(R11)
 	VPMULLQ    64(DI), Z8, Z8
 	VPADDQ     Z8, Z7, Z7
 	ADDQ       $0x00000080, AX
@@ -706,16 +706,16 @@ four_16_done:
 
 four_8:
 	VMOVDQU64  (AX), Z8
-	PREFETCHT0 (R8)
+	PREFETCHT1 (R8)
 	VPMULLQ    (DX), Z8, Z9
 	VPADDQ     Z9, Z0, Z0
-	PREFETCHT0 (R9)
+	PREFETCHT1 (R9)
 	VPMULLQ    (BX), Z8, Z9
 	VPADDQ     Z9, Z1, Z1
-	PREFETCHT0 (R10)
+	PREFETCHT1 (R10)
 	VPMULLQ    (SI), Z8, Z9
 	VPADDQ     Z9, Z2, Z2
-	PREFETCHT0 (R11)
+	PREFETCHT1 (R11)
 	VPMULLQ    (DI), Z8, Z8
 	VPADDQ     Z8, Z3, Z3
 	ADDQ       $0x00000040, AX
@@ -776,111 +776,6 @@ four_8_done:
 	VPSRLDQ       $0x08, X1, X0
 	VPADDQ        X0, X1, X1
 	VMOVQ         X1, 24(R12)
-	VZEROUPPER
-	RET
-
-// func gatherAVX512(dst *uint64, matrix *uint64, index *uint32, rows int, x *uint64, n int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gatherAVX512(SB), NOSPLIT, $0-48
-	MOVQ  n+40(FP), AX
-	ANDQ  $0x00000007, AX
-	MOVQ  $0x00000001, CX
-	SHLXQ AX, CX, CX
-	DECQ  CX
-	KMOVW CX, K1
-	MOVQ  dst+0(FP), AX
-	MOVQ  matrix+8(FP), CX
-	MOVQ  index+16(FP), DX
-	MOVQ  rows+24(FP), BX
-	MOVQ  n+40(FP), SI
-	TESTQ BX, BX
-	JZ    gather_end
-	MOVL  (DX), DI
-	IMULQ SI, DI
-	LEAQ  (CX)(DI*8), DI
-
-gather_row:
-	MOVQ  DI, R8
-	CMPQ  BX, $0x01
-	JE    gather_last
-	MOVL  4(DX), DI
-	IMULQ SI, DI
-	LEAQ  (CX)(DI*8), DI
-
-gather_last:
-	MOVQ   DI, R9
-	MOVQ   x+32(FP), R10
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	VPXORQ Z3, Z3, Z3
-	MOVQ   SI, R11
-	SHRQ   $0x05, R11
-	TESTQ  R11, R11
-	JZ     gather_32_done
-
-gather_32:
-	PREFETCHT0 (R9)
-	VMOVDQU64  (R10), Z4
-	VPMULLQ    (R8), Z4, Z4
-	VPADDQ     Z4, Z0, Z0
-	PREFETCHT0 64(R9)
-	VMOVDQU64  64(R10), Z4
-	VPMULLQ    64(R8), Z4, Z4
-	VPADDQ     Z4, Z1, Z1
-	PREFETCHT0 128(R9)
-	VMOVDQU64  128(R10), Z4
-	VPMULLQ    128(R8), Z4, Z4
-	VPADDQ     Z4, Z2, Z2
-	PREFETCHT0 192(R9)
-	VMOVDQU64  192(R10), Z4
-	VPMULLQ    192(R8), Z4, Z4
-	VPADDQ     Z4, Z3, Z3
-	ADDQ       $0x00000100, R8
-	ADDQ       $0x00000100, R10
-	ADDQ       $0x00000100, R9
-	DECQ       R11
-	JNZ        gather_32
-
-gather_32_done:
-	MOVQ  SI, R11
-	ANDQ  $0x0000001f, R11
-	SHRQ  $0x03, R11
-	TESTQ R11, R11
-	JZ    gather_8_done
-
-gather_8:
-	PREFETCHT0 (R9)
-	VMOVDQU64  (R10), Z4
-	VPMULLQ    (R8), Z4, Z4
-	VPADDQ     Z4, Z0, Z0
-	ADDQ       $0x00000040, R8
-	ADDQ       $0x00000040, R10
-	ADDQ       $0x00000040, R9
-	DECQ       R11
-	JNZ        gather_8
-
-gather_8_done:
-	VMOVDQU64.Z   (R8), K1, Z4
-	VMOVDQU64.Z   (R10), K1, Z5
-	VPMULLQ       Z5, Z4, Z4
-	VPADDQ        Z4, Z1, Z1
-	VPADDQ        Z3, Z0, Z0
-	VPADDQ        Z2, Z1, Z1
-	VPADDQ        Z1, Z0, Z0
-	VEXTRACTI64X4 $0x01, Z0, Y4
-	VPADDQ        Y4, Y0, Y4
-	VEXTRACTI128  $0x01, Y4, X5
-	VPADDQ        X5, X4, X5
-	VPSRLDQ       $0x08, X5, X4
-	VPADDQ        X4, X5, X5
-	VMOVQ         X5, (AX)
-	ADDQ          $0x00000008, AX
-	ADDQ          $0x00000004, DX
-	DECQ          BX
-	JNZ           gather_row
-
-gather_end:
 	VZEROUPPER
 	RET
 

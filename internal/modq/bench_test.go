@@ -96,13 +96,13 @@ func BenchmarkGather(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			rows := len(m) / dim
 			x, dst := words(r, dim), make([]uint64, rows/10)
-			index := make([]uint32, rows)
+			list := make([][]uint64, rows)
 			for i, j := range r.Perm(rows) {
-				index[i] = uint32(j)
+				list[i] = m[j*dim:]
 			}
 			part := 0
 			perLevel(b, 8*len(dst)*dim, len(dst)*dim, func() {
-				Gather(dst, m, index[part:part+len(dst)], x)
+				Gather(dst, list[part:part+len(dst)], x)
 				if part += len(dst); part+len(dst) > rows {
 					part = 0
 				}

@@ -46,8 +46,9 @@ func TestKernelsStayWithinSlices(t *testing.T) {
 				}
 				matrix, dst := edge(t, r, 5*n, atEnd), edge(t, r, 5, atEnd)
 				Rows(dst, matrix, x)
-				Gather(dst, matrix, []uint32{4, 0, 4, 3, 4}, x)
-				if dst[2] != naiveDot(matrix[4*n:], x) {
+				last := matrix[4*n:]
+				Gather(dst, [][]uint64{last, matrix, last, matrix[3*n:], last}, x)
+				if dst[2] != naiveDot(last, x) {
 					t.Fatalf("n = %d: wrong product", n)
 				}
 			}

@@ -106,34 +106,25 @@ func rows(dst, matrix, x []uint64) {
 	}
 }
 
-func gather(dst, matrix []uint64, index []uint32, x []uint64) {
+func gather(dst []uint64, rows [][]uint64, x []uint64) {
+	n, at := len(x), unsafe.SliceData(x)
+	// The last rows are repeated. They are in the cache.
+	start := func(i int) *uint64 { return unsafe.SliceData(rows[min(i, len(rows)-1)]) }
+	ahead := func(i int) uintptr { return uintptr(unsafe.Pointer(start(i))) }
 	switch active {
 	case withAVX512:
-		done := gatherFours(dst, matrix, index, x)
-		dst, index = dst[done:], index[done:]
-		gatherAVX512(unsafe.SliceData(dst), unsafe.SliceData(matrix), unsafe.SliceData(index), len(index), unsafe.SliceData(x), len(x))
-	case withAVX2:
-		gatherAVX2(unsafe.SliceData(dst), unsafe.SliceData(matrix), unsafe.SliceData(index), len(index), unsafe.SliceData(x), len(x))
-	default:
-		gatherPlain(dst, matrix, index, x)
-	}
-}
-
-// gatherFours implements gather for groups of four rows. It returns the number
-// of rows that it has multiplied.
-func gatherFours(dst, matrix []uint64, index []uint32, x []uint64) (done int) {
-	n := len(x)
-	for ; done+4 <= len(index); done += 4 {
-		four, next := index[done:][:4], index[done:][:4]
-		if done+8 <= len(index) {
-			next = index[done+4:][:4]
+		for i := 0; i < len(rows); i += 4 {
+			var four [4]uint64
+			fourAVX512(&four, start(i), start(i+1), start(i+2), start(i+3), at, n, ahead(i+4), ahead(i+5), ahead(i+6), ahead(i+7))
+			copy(dst[i:], four[:])
 		}
-		start := func(i uint32) *uint64 { return unsafe.SliceData(matrix[int(i)*n:]) }
-		ahead := func(i uint32) uintptr { return uintptr(unsafe.Pointer(start(i))) }
-		fourAVX512((*[4]uint64)(dst[done:]), start(four[0]), start(four[1]), start(four[2]), start(four[3]), unsafe.SliceData(x), n,
-			ahead(next[0]), ahead(next[1]), ahead(next[2]), ahead(next[3]))
+	case withAVX2:
+		for i := range rows {
+			dst[i] = gatherAVX2(start(i), at, n, ahead(i+1))
+		}
+	default:
+		gatherPlain(dst, rows, x)
 	}
-	return done
 }
 
 func tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {

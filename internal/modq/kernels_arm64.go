@@ -90,18 +90,18 @@ func rows(dst, matrix, x []uint64) {
 	}
 }
 
-func gather(dst, matrix []uint64, index []uint32, x []uint64) {
+func gather(dst []uint64, rows [][]uint64, x []uint64) {
 	if active == plain {
-		gatherPlain(dst, matrix, index, x)
+		gatherPlain(dst, rows, x)
 		return
 	}
 	n, at := len(x), unsafe.SliceData(x)
-	row := func(i uint32) *uint64 { return unsafe.SliceData(matrix[int(i)*n:]) }
-	for ; len(index) >= 4; dst, index = dst[4:], index[4:] {
-		fourNEON((*[4]uint64)(dst), row(index[0]), row(index[1]), row(index[2]), row(index[3]), at, n)
+	row := func(i int) *uint64 { return unsafe.SliceData(rows[i]) }
+	for ; len(rows) >= 4; dst, rows = dst[4:], rows[4:] {
+		fourNEON((*[4]uint64)(dst), row(0), row(1), row(2), row(3), at, n)
 	}
-	for i, r := range index {
-		dst[i] = dotNEON(row(r), at, n)
+	for i := range rows {
+		dst[i] = dotNEON(row(i), at, n)
 	}
 }
 

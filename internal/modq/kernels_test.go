@@ -133,16 +133,16 @@ func TestRowsAndGatherAtEveryLength(t *testing.T) {
 		if count == 0 {
 			return
 		}
-		index := make([]uint32, n%11)
-		for i := range index {
-			index[i] = uint32(r.IntN(count))
+		some := make([][]uint64, n%11)
+		for i := range some {
+			some[i] = row(r.IntN(count))
 		}
-		dst = fence(r, len(index), off, m)
-		Gather(dst.words, matrix, index, x)
+		dst = fence(r, len(some), off, m)
+		Gather(dst.words, some, x)
 		dst.check(t, "Gather")
 		for i, got := range dst.words {
-			if want := naiveDot(row(int(index[i])), x); got != want {
-				t.Fatalf("n = %d: place %d, row %d: %#x, want %#x", n, i, index[i], got, want)
+			if want := naiveDot(some[i], x); got != want {
+				t.Fatalf("n = %d: row %d: %#x, want %#x", n, i, got, want)
 			}
 		}
 	})
@@ -248,8 +248,8 @@ func TestShortSlicesPanic(t *testing.T) {
 			"AxpyRows":              func() { AxpyRows(new([4]uint64), &[4][]uint64{two, two, one, two}, two, nil) },
 			"DotLanes":              func() { DotLanes(&lanes, one, three) },
 			"Rows":                  func() { Rows(two, three[:3:3], two) },
-			"Gather, row beyond":    func() { Gather(one, three[:3:3], []uint32{1}, two) },
-			"Gather, dst too short": func() { Gather(one[:1:1], three, []uint32{0, 0}, two) },
+			"Gather, row too short": func() { Gather(one, [][]uint64{one[:1:1]}, two) },
+			"Gather, dst too short": func() { Gather(one[:1:1], [][]uint64{three, three}, two) },
 			"RowsMany, matrix":      func() { RowsMany(make([]uint64, 8), one[:1:1], Pack([][]uint64{one, one, one, one}), 4) },
 			"RowsMany, packed":      func() { RowsMany(make([]uint64, 8), three, three, 4) },
 			"RowsMany, dst":         func() { RowsMany(three, three, Pack([][]uint64{one, one, one, one}), 4) },
@@ -276,14 +276,14 @@ func TestShortSlicesPanic(t *testing.T) {
 func TestKernelsAllocateNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	matrix, x, dst := words(r, 40), words(r, 10), make([]uint64, 4)
-	index := []uint32{3, 0}
+	some := [][]uint64{matrix[30:], matrix}
 	packed, many := Pack([][]uint64{x, x, x, x, x, x, x, x, x}), make([]uint64, 4*9)
 	if n := testing.AllocsPerRun(10, func() {
 		var lanes [Lanes]uint64
 		dst[0] += Dot(x, matrix) + Sum(x)
 		DotLanes(&lanes, x[:5], matrix)
 		Rows(dst, matrix, x)
-		Gather(dst, matrix, index, x)
+		Gather(dst, some, x)
 		RowsMany(many, matrix, packed, 9)
 		var block Block
 		groups := [1]Group{{X: matrix}}
@@ -351,23 +351,23 @@ func FuzzRows(f *testing.F) {
 		if dim > 0 {
 			count = len(matrix) / dim
 		}
-		index := make([]uint32, count)
-		for i := range index {
-			index[i] = uint32(i*int(shape)) % uint32(count)
+		some := make([][]uint64, count)
+		for i := range some {
+			some[i] = matrix[i*int(shape)%count*dim:]
 		}
 		one, other, many := make([]uint64, count), make([]uint64, count), make([]uint64, count*n)
 		defer func(l level) { active = l }(active)
 		for _, active = range supported() {
 			Rows(one, matrix, requests[0])
-			Gather(other, matrix, index, requests[0])
+			Gather(other, some, requests[0])
 			RowsMany(many, matrix, Pack(requests), n)
 			for i := range count {
 				row := func(i int) []uint64 { return matrix[i*dim : (i+1)*dim] }
 				if want := naiveDot(row(i), requests[0]); one[i] != want {
 					t.Errorf("%s: Rows: row %d: %#x, want %#x", active, i, one[i], want)
 				}
-				if want := naiveDot(row(int(index[i])), requests[0]); other[i] != want {
-					t.Errorf("%s: Gather: row %d: %#x, want %#x", active, index[i], other[i], want)
+				if want := naiveDot(some[i][:dim], requests[0]); other[i] != want {
+					t.Errorf("%s: Gather: row %d: %#x, want %#x", active, i, other[i], want)
 				}
 				for j, request := range requests {
 					if want := naiveDot(row(i), request); many[i*n+j] != want {

@@ -132,16 +132,11 @@ func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(r
 // len(x) words.
 func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
 
-// Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words.
-// `index` may be in any order and may repeat rows.
-func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
-	var last uint32
-	for _, i := range index {
-		last = max(last, i)
+// Gather sets dst[i] = ⟨rows[i], x⟩ over the length of x. Rows may be longer,
+// in any order, and repeated. Gather prefetches them.
+func Gather(dst []uint64, rows [][]uint64, x []uint64) {
+	for _, row := range rows {
+		_ = row[:len(x)] // assembly checks no bounds
 	}
-	if len(index) == 0 {
-		return
-	}
-	_ = matrix[:(int(last)+1)*len(x)] // assembly checks no bounds
-	gather(dst[:len(index)], matrix, index, x)
+	gather(dst[:len(rows)], rows, x)
 }

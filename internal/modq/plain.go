@@ -63,10 +63,9 @@ func rowsPlain(dst, matrix, x []uint64) {
 	}
 }
 
-func gatherPlain(dst, matrix []uint64, index []uint32, x []uint64) {
-	for i, row := range index {
-		start := int(row) * len(x)
-		dst[i] = DotGeneric(matrix[start:start+len(x)], x)
+func gatherPlain(dst []uint64, rows [][]uint64, x []uint64) {
+	for i, row := range rows {
+		dst[i] = DotGeneric(x, row)
 	}
 }
 

@@ -188,12 +188,11 @@ func (k kernels) rows2() {
 }
 
 func (k kernels) gather2() {
-	k.Begin("gatherAVX2", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
-		"is Gather for rows of n words. While it multiplies a row it prefetches the next.")
-	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
-		sum := k.product2("gather", a, x, n, func(off int) { k.PREFETCHT0(at(ahead, off)) }, ahead)
-		k.MOVQ(sum, dst)
-	})
+	p := k.Begin("gatherAVX2", "func(row, x *uint64, n int, ahead uintptr) uint64", "is Gather for a row of n words. It prefetches another.",
+		"row", "x", "n", "ahead")
+	sum := k.product2("gather", p[0], p[1], p[2], func(off int) { k.PREFETCHT1(at(p[3], off)) }, p[3])
+	k.Store(sum, k.ReturnIndex(0))
+	k.End()
 }
 
 func (k kernels) lanes2() {

@@ -110,7 +110,9 @@ func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
 type plainSpace struct {
 	rows    []uint64 // of records or centroids
 	request []uint64
-	dots    []uint64 // scratch
+	// dots and gathered are scratch.
+	dots     []uint64
+	gathered [][]uint64
 
 	index      *Index
 	point      []uint16
@@ -135,7 +137,11 @@ func (s *plainSpace) room(n int) []uint64 {
 
 func (s *plainSpace) Score(records []uint32, scores []int64) {
 	dots := s.room(len(records))
-	modq.Gather(dots, s.rows, records, s.request)
+	s.gathered = s.gathered[:0]
+	for _, r := range records {
+		s.gathered = append(s.gathered, s.rows[int(r)*len(s.request):])
+	}
+	modq.Gather(dots, s.gathered, s.request)
 	modq.ToSigned(scores, dots)
 }
 
