@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -24,25 +23,11 @@ func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	if err := plan.fill(o, t); err != nil {
 		return nil, err
 	}
-	return o.share(t, len(plan.pieces), 2, plan.visited, func(queues []*topk.Queue, first, last int) error {
-		return readPieces(ctx, t, plan.pieces[first:last], queues)
-	})
+	return o.gather(ctx, t, plan.chunks, plan.visited)
 }
-
-// A piece is a run of consecutive records visited by one request.
-type piece struct {
-	first   uint32
-	n       uint32
-	request int
-}
-
-// longestPiece is the maximum number of records in a piece. A piece fits in a
-// core's cache, where the next request of the batch finds it (1.4 MB with the
-// vectors of profile "paper").
-const longestPiece = 128
 
 type plan struct {
-	pieces  []piece
+	chunks  []chunk
 	visited []int
 	scores  []int64
 }
@@ -50,14 +35,14 @@ type plan struct {
 var plans = sync.Pool{New: func() any { return new(plan) }}
 
 func (p *plan) fill(o Options, t task) error {
-	p.pieces, p.visited = p.pieces[:0], p.visited[:0]
+	p.chunks, p.visited = p.chunks[:0], p.visited[:0]
 	k, n := t.x.Cells.Len(), len(t.requests)
 	p.scores = slices.Grow(p.scores[:0], k*n)[:k*n]
 	run := t.spaces[0].Centroids
 	if n > 1 {
 		run = score.NewBatch(t.spaces).Centroids
 	}
-	err := parallel.Runs(o.workers(), k, longestPiece, func(_, first, last int) error {
+	err := parallel.Runs(o.workers(), k, longestChunk, func(_, first, last int) error {
 		run(uint32(first), p.scores[first*n:last*n])
 		return nil
 	})
@@ -82,9 +67,6 @@ func (p *plan) fill(o Options, t task) error {
 			return err
 		}
 	}
-	slices.SortFunc(p.pieces, func(a, b piece) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.request, b.request))
-	})
 	return nil
 }
 
@@ -100,8 +82,8 @@ func (c column) Run(first uint32, scores []int64) {
 }
 
 // A planner is an ivf.Scorer that records the visits of a request to this shard
-// and computes no scores. It divides a cell into pieces from the first record
-// of the cell on, so that pieces of different requests coincide.
+// and computes no scores. It divides a cell into chunks from the first record
+// of the cell on, so that chunks of different requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index
@@ -110,27 +92,11 @@ type planner struct {
 
 func (w planner) Run(first uint32, scores []int64) {
 	clear(scores)
-	for last := first + uint32(len(scores)); first < last; first += longestPiece {
-		from, to := max(first, w.x.First), min(first+longestPiece, last, w.x.Last)
+	for last := first + uint32(len(scores)); first < last; first += longestChunk {
+		from, to := max(first, w.x.First), min(first+longestChunk, last, w.x.Last)
 		if from < to {
-			w.pieces = append(w.pieces, piece{from, to - from, w.request})
+			w.chunks = append(w.chunks, chunk{from, to - from, nil, w.request})
 			w.visited[w.request] += int(to - from)
 		}
 	}
-}
-
-// readPieces scores the pieces and pushes each record to the queue of its
-// request.
-func readPieces(ctx context.Context, t task, pieces []piece, queues []*topk.Queue) error {
-	var scores [longestPiece]int64
-	for _, p := range pieces {
-		if err := pause(ctx); err != nil {
-			return err
-		}
-		t.spaces[p.request].Run(p.first, scores[:p.n])
-		for i, s := range scores[:p.n] {
-			queues[p.request].Push(topk.Hit{Record: p.first + uint32(i), Score: s})
-		}
-	}
-	return nil
 }

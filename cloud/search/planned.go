@@ -9,7 +9,6 @@ import (
 	"cpar"
 	"cpar/cloud/score"
 	"cpar/internal/parallel"
-	"cpar/internal/topk"
 	"cpar/kdforest"
 )
 
@@ -78,22 +77,15 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 	if err != nil {
 		return nil, err
 	}
-	var wants []chunk
+	var chunks []chunk
 	visited := make([]int, len(candidates))
 	for i, records := range candidates {
 		visited[i] = len(records)
-		for some := range slices.Chunk(records, longestPiece) {
-			wants = append(wants, chunk{some, i})
+		for some := range slices.Chunk(records, longestChunk) {
+			chunks = append(chunks, chunk{some[0], uint32(len(some)), some, i})
 		}
 	}
-	// Sort by record, so that requests of a batch read the same rows at about
-	// the same time.
-	slices.SortFunc(wants, func(a, b chunk) int {
-		return cmp.Or(cmp.Compare(a.records[0], b.records[0]), cmp.Compare(a.request, b.request))
-	})
-	return o.share(t, len(wants), 2, visited, func(queues []*topk.Queue, first, last int) error {
-		return t.gather(ctx, wants[first:last], queues)
-	})
+	return o.gather(ctx, t, chunks, visited)
 }
 
 // filterInShard returns the part of `records` (in ascending order) that belongs
@@ -102,25 +94,6 @@ func filterInShard(x *score.Index, records []uint32) []uint32 {
 	first, _ := slices.BinarySearch(records, x.First)
 	last, _ := slices.BinarySearch(records, x.Last)
 	return records[first:last]
-}
-
-type chunk struct {
-	records []uint32
-	request int
-}
-
-func (t *task) gather(ctx context.Context, all []chunk, queues []*topk.Queue) error {
-	var scores [longestPiece]int64
-	for _, some := range all {
-		if err := pause(ctx); err != nil {
-			return err
-		}
-		t.spaces[some.request].Score(some.records, scores[:len(some.records)])
-		for i, r := range some.records {
-			queues[some.request].Push(topk.Hit{Record: r, Score: scores[i]})
-		}
-	}
-	return nil
 }
 
 func (t *task) visits(i int) (int, error) {
