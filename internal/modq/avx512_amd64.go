@@ -39,10 +39,10 @@ func rowsAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 //go:noescape
 func quartersAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 
-// fourAVX512 is Gather for four rows of n words. It prefetches four others.
+// fourAVX512 is Gather for four rows of n words. After the first early words it prefetches four others.
 //
 //go:noescape
-func fourAVX512(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int, a0 uintptr, a1 uintptr, a2 uintptr, a3 uintptr)
+func fourAVX512(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int, early int, a0 uintptr, a1 uintptr, a2 uintptr, a3 uintptr)
 
 // lanesAVX512 is DotLanes of n words.
 //

@@ -626,26 +626,27 @@ quarter_done:
 	VZEROUPPER
 	RET
 
-// func fourAVX512(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int, a0 uintptr, a1 uintptr, a2 uintptr, a3 uintptr)
+// func fourAVX512(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int, early int, a0 uintptr, a1 uintptr, a2 uintptr, a3 uintptr)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·fourAVX512(SB), NOSPLIT, $0-88
+TEXT ·fourAVX512(SB), NOSPLIT, $0-96
 	MOVQ   x+40(FP), AX
 	MOVQ   n+48(FP), CX
 	MOVQ   r0+8(FP), DX
 	MOVQ   r1+16(FP), BX
 	MOVQ   r2+24(FP), SI
 	MOVQ   r3+32(FP), DI
-	MOVQ   a0+56(FP), R8
-	MOVQ   a1+64(FP), R9
-	MOVQ   a2+72(FP), R10
-	MOVQ   a3+80(FP), R11
+	MOVQ   a0+64(FP), R8
+	MOVQ   a1+72(FP), R9
+	MOVQ   a2+80(FP), R10
+	MOVQ   a3+88(FP), R11
 	MOVQ   dst+0(FP), R12
-	MOVQ   CX, R13
-	ANDQ   $0x00000007, R13
-	MOVQ   $0x00000001, R14
-	SHLXQ  R13, R14, R14
-	DECQ   R14
-	KMOVW  R14, K1
+	MOVQ   early+56(FP), R13
+	MOVQ   CX, R14
+	ANDQ   $0x00000007, R14
+	MOVQ   $0x00000001, R15
+	SHLXQ  R14, R15, R15
+	DECQ   R15
+	KMOVW  R15, K1
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -654,10 +655,52 @@ TEXT ·fourAVX512(SB), NOSPLIT, $0-88
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVQ   CX, R13
-	SHRQ   $0x04, R13
-	TESTQ  R13, R13
-	JZ     four_16_done
+	MOVQ   R13, R14
+	SHRQ   $0x04, R14
+	TESTQ  R14, R14
+	JZ     four_early_done
+
+four_early:
+	VMOVDQU64  (AX), Z8
+	PREFETCHT1 2048(DX)
+	VPMULLQ    (DX), Z8, Z9
+	VPADDQ     Z9, Z0, Z0
+	PREFETCHT1 2048(BX)
+	VPMULLQ    (BX), Z8, Z9
+	VPADDQ     Z9, Z1, Z1
+	PREFETCHT1 2048(SI)
+	VPMULLQ    (SI), Z8, Z9
+	VPADDQ     Z9, Z2, Z2
+	PREFETCHT1 2048(DI)
+	VPMULLQ    (DI), Z8, Z8
+	VPADDQ     Z8, Z3, Z3
+	VMOVDQU64  64(AX), Z8
+	PREFETCHT1 2112(DX)
+	VPMULLQ    64(DX), Z8, Z9
+	VPADDQ     Z9, Z4, Z4
+	PREFETCHT1 2112(BX)
+	VPMULLQ    64(BX), Z8, Z9
+	VPADDQ     Z9, Z5, Z5
+	PREFETCHT1 2112(SI)
+	VPMULLQ    64(SI), Z8, Z9
+	VPADDQ     Z9, Z6, Z6
+	PREFETCHT1 2112(DI)
+	VPMULLQ    64(DI), Z8, Z8
+	VPADDQ     Z8, Z7, Z7
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x00000080, DX
+	ADDQ       $0x00000080, BX
+	ADDQ       $0x00000080, SI
+	ADDQ       $0x00000080, DI
+	DECQ       R14
+	JNZ        four_early
+
+four_early_done:
+	SUBQ  R13, CX
+	MOVQ  CX, R13
+	SHRQ  $0x04, R13
+	TESTQ R13, R13
+	JZ    four_16_done
 
 four_16:
 	VMOVDQU64  (AX), Z8

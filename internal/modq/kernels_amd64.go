@@ -106,6 +106,10 @@ func rows(dst, matrix, x []uint64) {
 	}
 }
 
+// gatherAhead is the distance of prefetches in words (gatherAhead in package
+// gen). The last words of a row prefetch the next row.
+const gatherAhead = 256
+
 func gather(dst []uint64, rows [][]uint64, x []uint64) {
 	n, at := len(x), unsafe.SliceData(x)
 	// The last rows are repeated. They are in the cache.
@@ -113,9 +117,10 @@ func gather(dst []uint64, rows [][]uint64, x []uint64) {
 	ahead := func(i int) uintptr { return uintptr(unsafe.Pointer(start(i))) }
 	switch active {
 	case withAVX512:
+		early := max(0, n-gatherAhead) &^ 15
 		for i := 0; i < len(rows); i += 4 {
 			var four [4]uint64
-			fourAVX512(&four, start(i), start(i+1), start(i+2), start(i+3), at, n, ahead(i+4), ahead(i+5), ahead(i+6), ahead(i+7))
+			fourAVX512(&four, start(i), start(i+1), start(i+2), start(i+3), at, n, early, ahead(i+4), ahead(i+5), ahead(i+6), ahead(i+7))
 			copy(dst[i:], four[:])
 		}
 	case withAVX2:
