@@ -80,14 +80,10 @@ func (w *walk) pop() step {
 }
 
 func (s *searcher) sides(node *Node) (near, far uint32) {
-	if node.Plane == None { // a leaf, or a node whose records are all equal
-		return node.Left, node.Right
-	}
-	s.stats.PlanesCompared++
-	if s.space.Left(node.Plane) {
-		return node.Left, node.Right
-	}
-	return node.Right, node.Left
+	p := node.Plane + 1 // 0 in a leaf, or in a node whose records are all equal
+	s.stats.PlanesCompared += int(min(p, 1))
+	swap := (node.Left ^ node.Right) & -uint32(s.right[p/64]>>(p%64)&1)
+	return node.Left ^ swap, node.Right ^ swap
 }
 
 func (s *searcher) prunes(plane uint32) bool {

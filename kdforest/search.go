@@ -12,8 +12,8 @@ import (
 type Space interface {
 	Scorer
 
-	// Left reports whether the request lies on the plane or to its left. Trees
-	// share planes, so Left may be called several times for one plane.
+	// Left reports whether the request lies on the plane or to its left. Unless
+	// the space is a Ranker, Search calls it once for every plane.
 	Left(plane uint32) bool
 
 	// Beyond reports whether every record on the far side of the plane (away
@@ -84,7 +84,7 @@ type Visit struct {
 type Stats struct {
 	Visited        int // distinct records scored
 	Rounds         int // batches scored
-	PlanesCompared int // number of calls of Space.Left (with ByRank, of ranked planes)
+	PlanesCompared int // planes compared at nodes (with ByRank, ranked planes)
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
@@ -177,6 +177,7 @@ type searcher struct {
 	order   Order
 	prune   bool
 	visited bitset // Vis of Algorithm 1: the records visited by any tree
+	right   bitset // bit p+1 is set if the request lies right of plane p; bit 0 serves nodes without a plane
 	queue   Queue
 	walks   []walk // one per tree
 	bins    bins   // BestBin: bins of all trees
@@ -226,6 +227,9 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	s.metric, _ = space.(Metric)
 	s.stats = Stats{}
 	s.visited.reset(int(f.Records))
+	if s.order != ByRank {
+		s.comparePlanes(f.Planes)
+	}
 	s.queue.Reset(opt.L)
 	trees := len(f.Trees)
 	s.walks = slices.Grow(s.walks[:0], trees)[:trees]
@@ -242,6 +246,26 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 		s.startBestBin()
 	case ByRank:
 		s.startByRank(opt.Ballots, opt.fields, opt.Visits)
+	}
+}
+
+// comparePlanes compares the request with every plane in advance. A search then
+// reads one bit at each node, from a table that fits in the L1 cache. Its
+// outcome is random, so a branch on it would be mispredicted.
+func (s *searcher) comparePlanes(planes uint32) {
+	s.right.reset(int(planes) + 1)
+	if ranker, ok := s.space.(Ranker); ok {
+		for _, field := range ranker.Fields() {
+			for p := range field.Beyond {
+				s.right.add(field.First + p + 1)
+			}
+		}
+		return
+	}
+	for p := range planes {
+		if !s.space.Left(p) {
+			s.right.add(p + 1)
+		}
 	}
 }
 

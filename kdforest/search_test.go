@@ -383,3 +383,21 @@ func (s *silentSpace) Score(records []uint32, scores []int64) {
 		scores[i] = l1(s.rows[r], s.request)
 	}
 }
+
+// A space without Fields is asked about every plane instead.
+func TestFieldsAndLeftGiveTheSameVisits(t *testing.T) {
+	rng := testRand(31)
+	rows := coarse(rng, 400, 6, 9)
+	f, planes := mustBuild(t, rows, BuildOptions{Trees: 5})
+	for i, request := range coarse(rng, 40, 6, 11) {
+		space := &plainSpace{rows: rows, planes: planes, request: request}
+		for _, visits := range []int{5, 37, 399} {
+			opt := Options{Visits: visits, L: 5}
+			got, a, err1 := f.Candidates(space, opt, nil)
+			want, b, err2 := f.Candidates(struct{ Space }{space}, opt, nil)
+			if err := errors.Join(err1, err2); err != nil || a != b || !slices.Equal(got, want) {
+				t.Fatalf("request %d, %d visits: %v: %v, %+v by fields, %v, %+v by planes", i, visits, err, got, a, want, b)
+			}
+		}
+	}
+}
