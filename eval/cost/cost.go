@@ -44,7 +44,7 @@ type CostRow struct {
 	Speedup float64 `json:"speedup"` // speedup over capia (a scan) in the same run
 	// Bound is the speedup that the number of visits allows.
 	Bound float64 `json:"bound"`
-	// MemoryBound is the speedup of only scoring the same records in the same
+	// MemoryBound is the speedup of only scoring the same records, in memory
 	// order.
 	MemoryBound float64 `json:"memory_bound,omitempty"`
 }

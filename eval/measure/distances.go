@@ -220,14 +220,14 @@ func MatchRecords(reply *cpar.Reply) []uint32 {
 	return Map(reply.Matches, func(m cpar.Match) uint32 { return m.Record })
 }
 
-// replay scores the records that a search visited, in the same order and
-// batches but without searching a tree. It measures the time for memory and
-// arithmetic alone.
+// replay scores the records that a search visited, in memory order, as searches
+// without pruning do. It measures the time for memory and arithmetic alone.
 func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 	var visited []uint32
 	if _, err := search.AnnotateTraced(s.Cloud, q, func(v kdforest.Visit) { visited = append(visited, v.Record) }); err != nil {
 		return 0, err
 	}
+	slices.Sort(visited)
 	// Evict the visited records from the caches, because the search that was
 	// traced left them there.
 	NewStream(s.Files).read(64<<20, modq.Sum)
@@ -235,15 +235,8 @@ func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	batch := int(s.Cloud.Manifest.Trees)
-	if q.Params.Search == cpar.SearchByRank {
-		batch = kdforest.DefaultBatch
-	}
-	scores := make([]int64, batch)
+	scores := make([]int64, len(visited))
 	begun := time.Now()
-	for first := 0; first < len(visited); first += batch {
-		part := visited[first:min(first+batch, len(visited))]
-		space.Score(part, scores[:len(part)])
-	}
+	space.Score(visited, scores)
 	return time.Since(begun), nil
 }

@@ -27,8 +27,8 @@ type SweepRow struct {
 	// Bound is the speedup that the number of visits allows: the number of
 	// records divided by Visits.
 	Bound float64 `json:"bound"`
-	// Memory is the speedup of only scoring the visited records, in the order
-	// of the search.
+	// Memory is the speedup of only scoring the visited records, in memory
+	// order.
 	Memory float64 `json:"memory_bound,omitempty"`
 	// Recall10 is the percentage found of capia's ten nearest records.
 	Recall10 measure.Interval `json:"recall_at_10"`
