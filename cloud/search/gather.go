@@ -9,8 +9,8 @@ import (
 	"cpar/internal/topk"
 )
 
-// A chunk is up to longestChunk records that one request visits: those of
-// `list`, in ascending order, or, if it is nil, n records from `first` on.
+// A chunk is n records, at most longestChunk, that one request visits. They are
+// in `list`, in ascending order, or, if it is nil, consecutive from `first` on.
 type chunk struct {
 	first, n uint32
 	list     []uint32
