@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -33,9 +35,10 @@ func Allocate(n uint64) ([]byte, func(), error) {
 }
 
 // AvailableMemory returns the number of bytes that the process can allocate
-// without taking memory from other processes. This is the smaller of the
-// system's available memory and the unused part of the control group's limit.
-// Result `known` is false if the system does not report its available memory.
+// without taking memory from other processes. This is the smallest of the
+// system's available memory and the unused parts of the limits of its control
+// groups. Result `known` is false if the system does not report its available
+// memory.
 func AvailableMemory() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
@@ -48,12 +51,38 @@ func AvailableMemory() (n uint64, known bool) {
 			n, known = kb<<10, err == nil
 		}
 	}
-	limit, err1 := number("/sys/fs/cgroup/memory.max")
-	used, err2 := number("/sys/fs/cgroup/memory.current")
-	if err1 == nil && err2 == nil {
-		n = min(n, limit-min(used, limit))
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	return min(n, unusedByGroups(string(groups), "/sys/fs/cgroup")), known
+}
+
+// unusedByGroups returns the smallest unused part of the limits of some control
+// groups and of the groups that contain them. Parameter `groups` has the form of
+// /proc/self/cgroup. A container may see only its own group, at the top of the
+// folder `mounted`, although `groups` names a path below it.
+func unusedByGroups(groups, mounted string) uint64 {
+	n := uint64(math.MaxUint64)
+	for line := range strings.Lines(groups) {
+		_, line, _ = strings.Cut(strings.TrimSpace(line), ":")
+		controllers, path, _ := strings.Cut(line, ":")
+		root, limit, usage := mounted, "memory.max", "memory.current"
+		switch {
+		case slices.Contains(strings.Split(controllers, ","), "memory"): // version 1
+			root, limit, usage = filepath.Join(mounted, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"
+		case controllers != "": // version 1, without memory
+			continue
+		}
+		for path = filepath.Join("/", path); ; path = filepath.Dir(path) {
+			most, err1 := number(filepath.Join(root, path, limit))
+			used, err2 := number(filepath.Join(root, path, usage))
+			if err1 == nil && err2 == nil { // otherwise there is no limit
+				n = min(n, most-min(used, most))
+			}
+			if path == "/" {
+				break
+			}
+		}
 	}
-	return n, known
+	return n
 }
 
 func number(path string) (uint64, error) {
