@@ -16,25 +16,26 @@ import (
 )
 
 func memoryCommand() *cobra.Command {
-	o := memory.Options{}
+	o := memory.Options{Sizes: memory.DefaultSizes}
 	c := resultCommand(&cobra.Command{
 		Use:   "memory",
 		Short: "measure the peak memory and time of cpar and cpard",
 		Long: `memory runs cpar build, add and annotate, and cpard, each as a separate process under a
 limit of memory, and prints the peak memory (mapped files included) and the time of each.
-The features of all photos are computed before, so the times include only reading them.
-Photos beyond the collection's are mixed from its features. Their features take 40 kB of
-the cache each, unencrypted.
+Photos beyond the collection's are mixed from its features. The features of all photos
+are computed before, so the times include only reading them, except where rows say that
+photos are decoded, and in annotations. With the default sizes, the command needs 8 GB
+of disk and about 20 minutes.
 
 Limits are Linux control groups, which usually only root can make. A process that exceeds
 its limit ends, and memory fails.`,
 		Example: `  $ cpar-eval memory --data corel5k --json
-  $ cpar-eval memory --data corel5k --photos 1000 --paper 0 --large 0`,
+  $ cpar-eval memory --data corel5k --decoded 0 --photos 1000 --paper 0 --large 0`,
 	}, func(cmd *cobra.Command, _ bool) (_ *memory.Result, err error) {
 		if o.Data == "" {
 			return nil, hint.Add(exitcode.UsageError(errors.New("no collection was named")), "pass --data FOLDER")
 		}
-		if min(o.Photos, o.PaperPhotos, o.LargePhotos) < 0 || min(o.LimitMB, o.ServerLimitMB) < 1 {
+		if min(o.Decoded, o.Photos, o.Paper, o.Large, o.Grown) < 0 || min(o.LimitMB, o.ServerLimitMB) < 1 {
 			return nil, fmt.Errorf("%w: a number of photos or a limit is negative", cpar.ErrInput)
 		}
 		if o.Work, err = os.MkdirTemp(o.Work, "cpar-eval-memory-"); err != nil {
@@ -49,11 +50,20 @@ its limit ends, and memory fails.`,
 	c.Flags().StringVar(&o.Cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs")
 	c.Flags().StringVar(&o.Cpar, "cpar", "", "the cpar to measure, a `file`; without it the go command builds it")
 	c.Flags().StringVar(&o.Cpard, "cpard", "", "the cpard to measure, a `file`; without it the go command builds it")
-	c.Flags().StringVar(&o.Work, "work", "", "`folder` for made photos and indexes, which are removed at the end (default: the system's)")
-	c.Flags().IntVar(&o.Photos, "photos", 5000, "photos of the builds with profiles learned and network; 0 for none")
-	c.Flags().IntVar(&o.PaperPhotos, "paper", 20_000, "photos of the build with profile paper; 0 for none")
-	c.Flags().IntVar(&o.LargePhotos, "large", 100_000, "photos of the index that is built, updated, searched and served; 0 for none")
-	c.Flags().IntVar(&o.LimitMB, "limit", 8192, "limit of cpar in `MB`")
-	c.Flags().IntVar(&o.ServerLimitMB, "server-limit", 512, "limit of cpard in `MB`")
+	c.Flags().StringVar(&o.Work, "work", "", "`folder` for derived photos and indexes, which are removed at the end (default: the system's)")
+	for _, size := range []struct {
+		n           *int
+		name, usage string
+	}{
+		{&o.Decoded, "decoded", "photos of the two builds that show what decoding adds"},
+		{&o.Photos, "photos", "photos of the builds with profiles learned and network"},
+		{&o.Paper, "paper", "photos of the build with profile paper"},
+		{&o.Large, "large", "photos of the index that is built, updated, searched and served"},
+		{&o.Grown, "grown", "photos of the index that is only updated, searched and served"},
+	} {
+		c.Flags().IntVar(size.n, size.name, *size.n, size.usage+"; 0 for none")
+	}
+	c.Flags().IntVar(&o.LimitMB, "limit", memory.DefaultLimitMB, "limit of cpar in `MB`")
+	c.Flags().IntVar(&o.ServerLimitMB, "server-limit", memory.DefaultServerLimitMB, "limit of cpard in `MB`")
 	return c
 }

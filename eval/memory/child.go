@@ -109,13 +109,13 @@ func (m *measurement) run(ctx context.Context, args ...string) (peak float64, er
 	return c.wait()
 }
 
-// serve starts cpard with its default limits.
-func (m *measurement) serve(ctx context.Context) (*child, error) {
+// serve starts cpard with its default limits and an empty data folder.
+func (m *measurement) serve(ctx context.Context, data string) (*child, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.start(ctx, m.ServerLimitMB, to, []string{m.Cpard, "serve", "--data", filepath.Join(m.Work, "cloud"), "--listen", "127.0.0.1:0", "--log-level", "error"})
+	c, err := m.start(ctx, m.ServerLimitMB, to, []string{m.Cpard, "serve", "--data", data, "--listen", "127.0.0.1:0", "--log-level", "error"})
 	to.Close()
 	if err != nil {
 		return nil, err
