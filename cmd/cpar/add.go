@@ -116,6 +116,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 }
 
 func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
+	defer limitMemory()()
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
 	if spill, err := feature.NewSpill(filepath.Dir(f.index)); err == nil { // otherwise features stay in memory

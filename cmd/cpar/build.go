@@ -349,13 +349,8 @@ func (f *buildFlags) checkReplaced(w io.Writer, key *user.Key, m *cpar.Manifest,
 	return nil
 }
 
-// gcPercent makes the garbage collector run more often than usual in commands
-// that need much memory. It then takes little time, because that memory holds
-// few pointers.
-const gcPercent = 30
-
 func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	defer limitMemory()()
 	if !f.dryRun && !o.TryProfiles {
 		// Without the file, features stay in memory.
 		if spill, err := feature.NewSpill(filepath.Dir(f.out)); err == nil {
@@ -367,6 +362,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 	if err != nil {
 		return nil, err
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent)) // after reading, which leaves little memory in use and much garbage
 	words := map[string]bool{}
 	for _, im := range images {
 		for _, w := range im.Keywords {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // A Cache stores vectors and embeddings under a digest of the image's content
@@ -91,7 +92,7 @@ func decodeEmbedding(b []byte) ([]float32, bool) {
 		return nil, false
 	}
 	values := make([]float32, len(b)/4)
-	binary.Decode(b, binary.LittleEndian, values)
+	readFloats(values, b)
 	return values, true
 }
 
@@ -109,8 +110,9 @@ func (b Block) size() int {
 	return 4 * b.Len
 }
 
-func encodeVectors(v *Vectors) []byte {
-	body := make([]byte, 0, vectorsSize)
+func encodeVectors(v *Vectors) []byte { return appendVectors(make([]byte, 0, vectorsSize), v) }
+
+func appendVectors(body []byte, v *Vectors) []byte {
 	for _, b := range blocks {
 		if b.Kind != Quantised {
 			body = appendFloats(body, b.Of(v))
@@ -131,7 +133,7 @@ func decodeVectors(body []byte) (*Vectors, bool) {
 	for _, b := range blocks {
 		values := b.Of(v)
 		if b.Kind != Quantised {
-			binary.Decode(body, binary.LittleEndian, values)
+			readFloats(values, body)
 		} else {
 			for i := range values {
 				values[i] = float32(int8(body[i]))
@@ -143,6 +145,14 @@ func decodeVectors(body []byte) (*Vectors, bool) {
 }
 
 func appendFloats(b []byte, values []float32) []byte {
-	b, _ = binary.Append(b, binary.LittleEndian, values) // a slice of numbers has no error
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
 	return b
+}
+
+func readFloats(values []float32, b []byte) {
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
 }

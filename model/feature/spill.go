@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"cpar"
@@ -20,6 +21,18 @@ type Spill struct {
 	file *os.File
 	aead cipher.AEAD
 	end  atomic.Int64
+	// buffers hold *[]byte, because many short-lived buffers would keep the
+	// garbage collector busy.
+	buffers sync.Pool
+}
+
+// buffer returns a buffer of at least n bytes, for `s.buffers.Put`.
+func (s *Spill) buffer(n int) *[]byte {
+	b, ok := s.buffers.Get().(*[]byte)
+	if !ok || cap(*b) < n {
+		b = new(make([]byte, n))
+	}
+	return b
 }
 
 // place is the place of a photo's vectors in a Spill.
@@ -63,7 +76,13 @@ func (s *Spill) nonce(at int64) []byte {
 // cannot be written, it returns v.
 func (s *Spill) put(v *Vectors) *Vectors {
 	out := &Vectors{stored: &place{spill: s}}
-	body := encodeVectors(v)
+	n := vectorsSize + s.aead.Overhead()
+	if v.Embedding != nil {
+		n += 4 * len(v.Embedding.Values)
+	}
+	buffer := s.buffer(n)
+	defer s.buffers.Put(buffer)
+	body := appendVectors((*buffer)[:0], v)
 	if e := v.Embedding; e != nil {
 		out.Embedding = &Embedding{Network: e.Network}
 		body = appendFloats(body, e.Values)
@@ -83,7 +102,10 @@ func (v *Vectors) Load() (*Vectors, error) {
 	if v == nil || v.stored == nil {
 		return v, nil
 	}
-	s, b := v.stored.spill, make([]byte, v.stored.size)
+	s := v.stored.spill
+	buffer := s.buffer(v.stored.size)
+	defer s.buffers.Put(buffer)
+	b := (*buffer)[:v.stored.size]
 	_, err := s.file.ReadAt(b, v.stored.at)
 	if err == nil {
 		b, err = s.aead.Open(b[:0], s.nonce(v.stored.at), b, nil)
