@@ -123,7 +123,7 @@ func TestCommands(t *testing.T) {
 	if text, err = invoke(t, append(args, "--json")...); err == nil {
 		err = json.Unmarshal([]byte(text), &plan)
 	}
-	if err != nil || len(plan.Steps) != len(report.Measurements()) || plan.Minutes <= 0 || plan.Minutes > 75 {
+	if err != nil || len(plan.Steps) != len(report.Measurements()) || plan.Minutes <= 0 || plan.Minutes > 90 {
 		t.Errorf("the plan of all: %v, %+v", err, plan)
 	}
 	help, err := invoke(t, "--help")

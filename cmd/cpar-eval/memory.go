@@ -25,7 +25,7 @@ limit of memory, and prints the peak memory (mapped files included) and the time
 Photos beyond the collection's are mixed from its features. The features of all photos
 are computed before, so the times include only reading them, except where rows say that
 photos are decoded, and in annotations. With the default sizes, the command needs 8 GB
-of disk and about 20 minutes.
+of disk and about 15 minutes.
 
 Limits are Linux control groups, which usually only root can make. A process that exceeds
 its limit ends, and memory fails.`,

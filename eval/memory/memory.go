@@ -94,7 +94,7 @@ type measurement struct {
 }
 
 // Measure measures all rows. Features are computed before, so that rows contain
-// only the time to read them, except those of decoding and annotation.
+// only the time to read them, except where photos are decoded or annotated.
 func Measure(ctx context.Context, o Options) (*Result, error) {
 	if err := Available(); err != nil {
 		return nil, err
@@ -322,8 +322,8 @@ func (m *measurement) collection(ctx context.Context, name string, first, n int)
 	})
 }
 
-// mixed returns mixedAtOnce photos from number `first` on: those of the
-// collection, then derived ones.
+// mixed returns mixedAtOnce photos from number `first` on: first the collection,
+// then derived photos.
 func (m *measurement) mixed(ctx context.Context, first int) ([]user.Photo, error) {
 	some := m.photos[min(first, len(m.photos)):min(first+mixedAtOnce, len(m.photos))]
 	turn := first / mixedAtOnce % len(m.photos) // each batch mixes other pairs

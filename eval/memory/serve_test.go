@@ -17,7 +17,7 @@ import (
 )
 
 // cpard with its default limits serves an index of 300 MB on a machine with 512
-// MB, and its replies equal those of the same server code with all memory.
+// MB, and its neighbours equal the neighbours found in this process.
 func TestServesLargerThanHalfOfMemory(t *testing.T) {
 	needGroups(t)
 	if testing.Short() {

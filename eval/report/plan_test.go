@@ -30,8 +30,8 @@ func TestPlanAll(t *testing.T) {
 	measured, reused := map[string]int{}, map[string]int{}
 	defer func(d time.Duration) { kernelTime = d }(kernelTime)
 	kernelTime = 0
-	// These steps need a compiler, or the go command to build cpard.
-	programs := []string{"flann", "load", "search"}
+	// These steps need a compiler, or the go command to build programs.
+	programs := []string{"flann", "load", "memory", "search"}
 	p.Done = func(r checkpoint.Record, err error) {
 		switch {
 		case err != nil && !slices.Contains(programs, r.Name):

@@ -18,6 +18,7 @@ import (
 	"cpar/eval/estimate"
 	"cpar/eval/load"
 	"cpar/eval/measure"
+	"cpar/eval/memory"
 	"cpar/eval/plot"
 	"cpar/eval/quality"
 	"cpar/internal/paper"
@@ -80,7 +81,7 @@ func syntheticResults() *measure.Results {
 			CollectNumbers(paper.Values(), measured, approximation, loss), &quality.Agreement{Records: 300, Requests: 20}, attacks,
 			&cost.SealedTargets{Million: cost.LargeIndex{Records: 1_000_000, CellCount: 8}}, &quality.Cells{Records: 300, Rows: []measure.CellRow{{Cells: 8, Copies: 1.72}}, Asked: []measure.AskedRow{{Asked: 1}}},
 			&cost.Baselines{Rows: []cost.BaselineRow{{Search: "sealed", Dim: 96}}}, &attack.Security{Rings: []attack.RingBits{{}}, Formats: []attack.FormatCost{{}}}, &quality.Clip{Rows: []quality.ClipRow{{Dim: 96}}},
-			&load.Search{Each: []load.SearchDraw{{Draw: 1}}}, new(Kernels),
+			&load.Search{Each: []load.SearchDraw{{Draw: 1}}}, new(Kernels), &memory.Result{Rows: []memory.Row{{Name: "build", Photos: 300, PeakMB: 90, Seconds: 2.5}}},
 			&load.Load{Rows: []load.Row{{Scheme: "capia", Records: 4500, Clients: 1, Rate: 1}, {Scheme: "capia", Records: 4500, Clients: 64, Rate: 3}}}}}
 }
 

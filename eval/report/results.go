@@ -69,7 +69,7 @@ func renderResults(path, link string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s holds no results: it has no %s.csv; write it with cpar-eval all", cpar.ErrInput, path, stepsName)
 	}
 	t, err := template.New("results").Funcs(f.functions()).Funcs(template.FuncMap{
-		"measurements": Measurements, "steps": f.steps,
+		"measurements": Measurements, "record": f.record, "steps": f.steps,
 	}).Parse(resultsSource)
 	if err != nil {
 		return nil, err
