@@ -18,16 +18,11 @@ import (
 	"cpar/model/profile"
 )
 
-// memoryStep may be measured at another commit than the other steps. It runs
-// cpar and cpard as processes of their own, no other step uses its results, and
-// the page states its commit.
-const memoryStep = "memory"
-
-// CheckOrigin returns an error unless all steps were measured on one machine,
-// and all but memoryStep at one commit.
+// CheckOrigin returns an error unless all steps were measured at one commit on
+// one machine.
 func CheckOrigin(steps []checkpoint.Record) error {
 	for _, s := range steps {
-		if first := steps[0]; s.Commit != first.Commit && s.Name != memoryStep || s.Machine != first.Machine {
+		if first := steps[0]; s.Commit != first.Commit || s.Machine != first.Machine {
 			return fmt.Errorf("%w: step %s was measured at commit %s on %s, and step %s at commit %s on %s; measure all steps at one commit on one machine",
 				cpar.ErrInput, first.Name, first.Commit, first.Machine, s.Name, s.Commit, s.Machine)
 		}
