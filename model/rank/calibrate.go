@@ -64,6 +64,10 @@ var (
 	exponentChoices   = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, maxRarity}
 )
 
+// usualDecay and usualExponent are the places among the choices where climb
+// starts.
+const usualDecay, usualExponent = 4, 5
+
 // nearlyBest is the share of the best merit that suffices for choosing fewer
 // neighbours. Fewer neighbours make replies shorter, and a partial search
 // misses fewer neighbours.
@@ -82,94 +86,102 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 }
 
 func calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
-	c, n, quality, err := chooseVotes(ctx, samples, collection, keep, neighbours)
+	c, n, err := number(samples, collection, keep, neighbours)
 	if err != nil {
-		return nil, quality, err
+		return nil, Quality{}, err
+	}
+	quality, err := c.fit(ctx, n, keep, neighbours)
+	return c, quality, err
+}
+
+func (c *Calibrated) fit(ctx context.Context, n *indexedSamples, keep, neighbours int) (quality Quality, err error) {
+	if quality, err = c.chooseVotes(ctx, n, keep, neighbours); err != nil {
+		return quality, err
 	}
 	if n.guessed() {
-		quality = c.chooseGuessShare(n, keep)
+		quality = c.chooseGuessShare(ctx, n, keep)
 	}
 	voted := n.vote(c.neighbours, c.decay, c.guessShare)
 	c.setLoudness(n, voted)
 	p, y, err := c.fitCurve(ctx, n, voted)
 	if err != nil {
-		return nil, quality, err
+		return quality, err
 	}
 	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
-		return nil, quality, err
+		return quality, err
 	}
 	c.chooseRareBonus(n, voted, p, keep)
-	c.evidence.count(len(samples), p, y)
-	return c, quality, nil
+	c.evidence.count(len(n.dis), p, y)
+	return quality, nil
 }
 
 // Merit returns the merit with which Calibrate would annotate the samples
 // before it chooses the guess's share. The options of a distance are chosen by
 // this merit, because a strong guess hides poor neighbours.
 func Merit(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (float64, error) {
-	_, _, quality, err := chooseVotes(ctx, samples, collection, keep, neighbours)
+	c, n, err := number(samples, collection, keep, neighbours)
+	if err != nil {
+		return 0, fmt.Errorf("trying a ranker: %w", err)
+	}
+	quality, err := c.chooseVotes(ctx, n, keep, neighbours)
 	if err != nil {
 		return 0, fmt.Errorf("trying a ranker: %w", err)
 	}
 	return quality.Merit(), nil
 }
 
-// chooseVotes chooses neighbours, decay and rarity, with the default share of
-// the guess, and returns their quality.
-func chooseVotes(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (c *Calibrated, n *indexedSamples, quality Quality, err error) {
+// number returns the indexed samples, and a ranker that knows only the counts
+// of the collection's keywords.
+func number(samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, *indexedSamples, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
-		return nil, nil, quality, fmt.Errorf("%w: %d samples, %d photos, %d keywords, %d neighbours",
+		return nil, nil, fmt.Errorf("%w: %d samples, %d photos, %d keywords, %d neighbours",
 			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
 	}
-	c = &Calibrated{photos: len(collection), words: map[string]wordStats{}}
+	for _, s := range samples {
+		if s.Fold < 0 || s.Fold >= len(samples) {
+			return nil, nil, fmt.Errorf("%w: fold %d of %d samples", cpar.ErrInput, s.Fold, len(samples))
+		}
+	}
+	c := &Calibrated{photos: len(collection), words: map[string]wordStats{}}
 	for w, count := range Count(collection) {
 		c.words[w] = wordStats{count: count, loudnessRatio: 1}
 	}
+	return c, c.number(samples), nil
+}
+
+// chooseVotes chooses neighbours, decay and rarity, with the default share of
+// the guess, and returns their quality.
+func (c *Calibrated) chooseVotes(ctx context.Context, n *indexedSamples, keep, neighbours int) (Quality, error) {
 	ks := neighbourChoices
 	if neighbours > 0 {
 		ks = []int{neighbours}
 	}
-	for _, s := range samples {
-		if s.Fold < 0 || s.Fold >= len(samples) {
-			return nil, nil, quality, fmt.Errorf("%w: fold %d of %d samples", cpar.ErrInput, s.Fold, len(samples))
-		}
-	}
-	n = c.number(samples)
 	if n.guessed() {
 		c.guessShare = defaultGuessShare
 	}
-	// Each task evaluates one pair of neighbours and decay.
-	grid := make([][]Quality, len(ks)*len(decayChoices))
-	try := func(i int) {
-		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)], c.guessShare)
-		loud := n.loudnessOutOfFold(voted)
-		for _, rarity := range exponentChoices {
-			if ctx.Err() != nil {
-				return // parallel.Until fails, so the partial row is never read
-			}
-			grid[i] = append(grid[i], n.measure(voted, loud, rarity, keep))
+	best, decays, exponents := make([]Quality, len(ks)), make([]int, len(ks)), make([]int, len(ks))
+	if err := parallel.Until(ctx, len(ks), func() func(int) {
+		return func(i int) {
+			k := len(ks) - 1 - i // most neighbours first, because they take the longest
+			at := make([]int, len(decayChoices))
+			from := usualExponent
+			decays[k], best[k] = n.climb(ctx, len(decayChoices), usualDecay, func(decay int) (q Quality) {
+				at[decay], q = n.bestExponent(ctx, n.vote(ks[k], decayChoices[decay], c.guessShare), from, keep)
+				from = at[decay]
+				return q
+			})
+			exponents[k] = at[decays[k]]
 		}
+	}); err != nil {
+		return Quality{}, err
 	}
-	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
-		return nil, nil, quality, err
-	}
-	// For each number of neighbours, take the largest merit, in a tie the
-	// smaller decay and rarity.
-	best := make([]Quality, len(ks))
-	at := make([][2]int, len(ks))
 	most := 0.0
-	for i, row := range grid {
-		k := i / len(decayChoices)
-		for j, q := range row {
-			if i%len(decayChoices) == 0 && j == 0 || q.Merit() > best[k].Merit() {
-				best[k], at[k] = q, [2]int{i % len(decayChoices), j}
-			}
-		}
-		most = max(most, best[k].Merit())
+	for _, q := range best {
+		most = max(most, q.Merit())
 	}
 	chosen := slices.IndexFunc(best, func(q Quality) bool { return q.Merit() >= nearlyBest*most })
-	c.neighbours, c.decay, c.loudnessExponent = ks[chosen], decayChoices[at[chosen][0]], exponentChoices[at[chosen][1]]
-	return c, n, best[chosen], nil
+	c.neighbours, c.decay, c.loudnessExponent = ks[chosen], decayChoices[decays[chosen]], exponentChoices[exponents[chosen]]
+	return best[chosen], nil
 }
 
 func (n *indexedSamples) guessed() bool {
@@ -190,6 +202,25 @@ type indexedSamples struct {
 	folds        [][]int   // samples of every fold
 	share        []float64 // π of every word, its share of the photos
 	alone        bool      // the guesses need no neighbours
+}
+
+// without returns the samples of all folds except fold `out`.
+func (n *indexedSamples) without(out int) *indexedSamples {
+	rest := &indexedSamples{names: n.names, share: n.share, alone: n.alone}
+	for f, fold := range n.folds {
+		if f == out {
+			continue
+		}
+		rest.folds = append(rest.folds, nil)
+		for _, s := range fold {
+			at := len(rest.folds) - 1
+			rest.folds[at] = append(rest.folds[at], len(rest.dis))
+			rest.dis, rest.words, rest.truth = append(rest.dis, n.dis[s]), append(rest.words, n.words[s]), append(rest.truth, n.truth[s])
+			rest.places, rest.ends = append(rest.places, n.places[s]), append(rest.ends, n.ends[s])
+			rest.guessVotes, rest.candidates = append(rest.guessVotes, n.guessVotes[s]), append(rest.candidates, n.candidates[s])
+		}
+	}
+	return rest
 }
 
 // A candidate is a word with the guess's vote. Its place in `words` is

@@ -1,27 +1,29 @@
 package rank
 
 import (
+	"context"
 	"math"
 	"slices"
 )
 
 // chooseGuessShare chooses the guess's share and again the rarity (see
 // Calibrated).
-func (c *Calibrated) chooseGuessShare(n *indexedSamples, keep int) (best Quality) {
+func (c *Calibrated) chooseGuessShare(ctx context.Context, n *indexedSamples, keep int) (best Quality) {
 	choices := guessShareChoices
 	if n.alone {
 		choices = slices.Insert(slices.Clone(choices), 0, 1)
 	}
-	quality := make([]Quality, len(choices))
-	most := 0.0
+	quality, exponents := make([]Quality, len(choices)), make([]int, len(choices))
+	most, from := 0.0, usualExponent
 	for i, own := range choices {
-		quality[i], _ = n.bestExponent(n.vote(c.neighbours, c.decay, own), keep)
-		most = max(most, quality[i].Merit())
+		exponents[i], quality[i] = n.bestExponent(ctx, n.vote(c.neighbours, c.decay, own), from, keep)
+		most, from = max(most, quality[i].Merit()), exponents[i]
 	}
 	least := most * (1 - fewSamples/float64(len(n.dis)))
 	chosen := slices.IndexFunc(quality, func(q Quality) bool { return q.Merit() >= least })
-	c.guessShare = choices[chosen]
-	best, c.loudnessExponent = n.bestExponent(n.vote(c.neighbours, c.decay, c.guessShare), keep)
+	c.guessShare, c.loudnessExponent, best = choices[chosen], exponentChoices[exponents[chosen]], quality[chosen]
+	voted := n.vote(c.neighbours, c.decay, c.guessShare)
+	best.Found = n.measure(voted, n.loudnessOutOfFold(voted), 0, keep).Found
 	return best
 }
 
@@ -76,20 +78,43 @@ func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []
 	}
 }
 
-// bestExponent returns the exponent (Rarity) with the largest merit, and its
-// quality. Its field Found is taken from exponent 0.
-func (n *indexedSamples) bestExponent(votes [][]wordVote, keep int) (best Quality, exponent float64) {
+// bestExponent returns the place of the exponent (Rarity) with the largest
+// merit among the choices, and its quality. It starts at place `from`.
+func (n *indexedSamples) bestExponent(ctx context.Context, votes [][]wordVote, from, keep int) (int, Quality) {
 	loud := n.loudnessOutOfFold(votes)
-	found := 0.0
-	for i, e := range exponentChoices {
-		q := n.measure(votes, loud, e, keep)
-		if i == 0 {
-			found = q.Found
-		}
-		if i == 0 || q.Merit() > best.Merit() {
-			best, exponent = q, e
-		}
+	return n.climb(ctx, len(exponentChoices), from, func(i int) Quality { return n.measure(votes, loud, exponentChoices[i], keep) })
+}
+
+// wholeGrid is the maximum number of samples with which climb tries all
+// choices. With more, merit rises and falls smoothly along the choices.
+const wholeGrid = 1000
+
+// climb returns the place of the choice with the largest merit, the first among
+// equals, and its quality. With many samples, it starts at place `at` and goes
+// to the better neighbour until there is none. After ctx has ended, the result
+// is meaningless.
+func (n *indexedSamples) climb(ctx context.Context, choices, at int, try func(i int) Quality) (int, Quality) {
+	reach := 1
+	if len(n.dis) <= wholeGrid {
+		at, reach = 0, choices
 	}
-	best.Found = found
-	return best, exponent
+	tried, known := make([]Quality, choices), make([]bool, choices)
+	for {
+		best := max(0, at-reach)
+		for i := best; i <= min(choices-1, at+reach); i++ {
+			if ctx.Err() != nil {
+				return best, Quality{}
+			}
+			if !known[i] {
+				tried[i], known[i] = try(i), true
+			}
+			if tried[i].Merit() > tried[best].Merit() {
+				best = i
+			}
+		}
+		if best == at || reach == choices {
+			return best, tried[best]
+		}
+		at = best
+	}
 }

@@ -3,6 +3,7 @@ package rank
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -39,13 +40,24 @@ func CrossValidate(ctx context.Context, samples []Sample, collection [][]string,
 	if len(folds) < 2 {
 		return nil, fmt.Errorf("validating: %w: %d photos, too few to divide into folds", cpar.ErrInput, len(samples))
 	}
+	var all *Calibrated
+	var n *indexedSamples
+	if kind == KindCalibrated {
+		var err error
+		if all, n, err = number(slices.Concat(folds...), collection, keep, 0); err != nil {
+			return nil, fmt.Errorf("validating: %w", err)
+		}
+	}
 	quality, errs := make([]Quality, len(folds)), make([]error, len(folds))
 	parallel.For(len(folds), func(i int) {
 		var ranker Ranker = PaperRanker{}
 		if kind == KindCalibrated {
-			if ranker, _, errs[i] = Calibrate(ctx, trainingFolds(folds, i), collection, keep, 0); errs[i] != nil {
+			c := *all
+			c.words = maps.Clone(all.words)
+			if _, errs[i] = c.fit(ctx, n.without(i), keep, 0); errs[i] != nil {
 				return
 			}
+			ranker = &c
 		}
 		quality[i] = measureFold(folds[i], ranker, keep)
 	})
@@ -80,37 +92,21 @@ func measureFold(fold []Sample, ranker Ranker, keep int) Quality {
 
 func Folds(samples []Sample) int { return len(foldsOf(samples)) }
 
+// foldsOf returns the samples of each fold that has any, with folds numbered
+// from 0.
 func foldsOf(samples []Sample) (folds [][]Sample) {
 	byFold := map[int][]Sample{}
-	var numbers []int
 	for _, s := range samples {
-		if byFold[s.Fold] == nil {
-			numbers = append(numbers, s.Fold)
-		}
 		byFold[s.Fold] = append(byFold[s.Fold], s)
 	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		folds = append(folds, byFold[n])
+	for i, fold := range slices.Sorted(maps.Keys(byFold)) {
+		list := byFold[fold]
+		for k := range list {
+			list[k].Fold = i
+		}
+		folds = append(folds, list)
 	}
 	return folds
-}
-
-// trainingFolds returns the samples of all folds except fold `out`, and
-// renumbers the folds.
-func trainingFolds(folds [][]Sample, out int) (rest []Sample) {
-	fold := 0
-	for i, list := range folds {
-		if i == out {
-			continue
-		}
-		for _, s := range list {
-			s.Fold = fold
-			rest = append(rest, s)
-		}
-		fold++
-	}
-	return rest
 }
 
 // Merit is the harmonic mean of P and R, 0 to 1, for comparing profiles.
