@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas64"
+
 	"cpar"
 	"cpar/model/rank"
 )
@@ -46,7 +48,12 @@ type Choice struct {
 	Quality rank.Quality     // quality of Ranker
 	Trials  []Trial
 	// Samples are the annotated photos with their neighbours in the best trial.
-	Samples []rank.Sample
+	Samples   []rank.Sample
+	reduction reduction // of all rows
+	// problem and whole belong to the best trial. Fit uses them again if that
+	// was of all photos.
+	problem *ccaProblem
+	whole   *moments
 }
 
 func (s Grid) filled(photos int) Grid {
@@ -107,7 +114,8 @@ func (s Grid) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
 // and the most dimensions. For the best pair it tries all pairs of ridge and
-// dimensions, and finally Options.Square. Principal components and landmarks
+// dimensions, and finally Options.Square. Of many photos, trials test some of
+// the folds (testedPhotos), and the calibration tests all. Principal components and landmarks
 // come from all photos, test photos included, because they do not depend on
 // keywords. The result depends only on the arguments. After ctx ends, Choose
 // returns within one trial. Errors wrap cpar.ErrInput.
@@ -124,110 +132,173 @@ func choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*C
 	if err != nil {
 		return nil, err
 	}
-	all := keywords
-	if rows.N > space.MaxPhotos {
-		some := sample(rows.N, space.MaxPhotos, space.Base.Seed)
-		rows, keywords = rows.pick(some), pick(keywords, some)
-	}
-	y, err := label(keywords)
-	if err != nil {
-		return nil, err
-	}
-	middle, most := space.Ridges[len(space.Ridges)/2], slices.Max(space.Dims)
-	steps := progress{tell: space.Base.Progress,
-		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims)}
-	if space.FinalFolds != space.Folds {
-		steps.total++
-	}
+	c := &chooser{space: space, all: keywords, best: new(Choice), steps: progress{tell: space.Base.Progress,
+		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims) + 1}}
 	base := space.Base
 	base.Skip = nil
-	r, err := reduce(ctx, rows, blocks, base, &steps)
+	r, err := reduce(ctx, rows, blocks, base, &c.steps)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := r.project(ctx, rows, 0, rows.N)
-	if err != nil {
+	c.best.reduction = *r
+	if rows.N > space.MaxPhotos {
+		some := sample(rows.N, space.MaxPhotos, space.Base.Seed)
+		r.rows, keywords = rows.pick(some), pick(keywords, some)
+	}
+	if err := c.tryBlocks(ctx, r, keywords); err != nil {
 		return nil, err
 	}
-	best := &Choice{}
-	var v, bestV *validation
-	var bestS []solution
-	try := func(o Options, solutions []solution) error {
-		samples, err := v.samples(ctx, solutions, o.Dim)
-		if err != nil {
-			return err
-		}
-		merit, err := rank.Merit(ctx, samples, all, space.Keep, space.Neighbours)
-		if err != nil {
-			return err
-		}
-		trial := Trial{o, merit}
-		best.Trials = append(best.Trials, trial)
-		// Among equal trials, take the first, for example that with the
-		// smallest ridge.
-		if bestV == nil || merit > best.Merit {
-			best.Trial, best.Samples, bestV, bestS = trial, samples, v, solutions
-		}
-		steps.step()
-		return nil
+	return c.best, c.tryRidges(ctx)
+}
+
+// A chooser tries options.
+type chooser struct {
+	space Grid
+	all   [][]string // keywords of the whole collection
+	steps progress
+	best  *Choice
+	// bestV and bestS belong to the best trial.
+	bestV *validation
+	bestS []foldSolution
+}
+
+func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions []foldSolution) error {
+	samples, err := v.samples(ctx, solutions, o.Dim)
+	if err != nil {
+		return err
 	}
-	for _, base.Skip = range space.Skips {
-		for _, base.Landmarks = range space.Landmarks {
-			base.Ridge, base.Dim = middle, most
-			f, err := r.problem(ctx, y, base)
+	merit, err := rank.Merit(ctx, samples, c.all, c.space.Keep, c.space.Neighbours)
+	if err != nil {
+		return err
+	}
+	trial := Trial{o, merit}
+	c.best.Trials = append(c.best.Trials, trial)
+	// Among equal trials, take the first, for example that with the smallest
+	// ridge.
+	if c.bestV == nil || merit > c.best.Merit {
+		c.best.Trial, c.best.Samples, c.bestV, c.bestS = trial, samples, v, solutions
+	}
+	c.steps.step()
+	return nil
+}
+
+// middle returns the ridge and the dimensions with which blocks and landmarks
+// are tried.
+func (s Grid) middle() (ridge float64, dim int) {
+	return s.Ridges[len(s.Ridges)/2], slices.Max(s.Dims)
+}
+
+// testedPhotos is the number of photos on which trials are compared, or
+// slightly more. More photos would hardly make the comparison more certain.
+const testedPhotos = 2000
+
+// tryBlocks tries all pairs of blocks and landmarks.
+func (c *chooser) tryBlocks(ctx context.Context, r *reduction, keywords [][]string) error {
+	y, err := label(keywords)
+	if err != nil {
+		return err
+	}
+	parts, err := r.project(ctx, r.rows, 0, r.rows.N)
+	if err != nil {
+		return err
+	}
+	base := c.space.Base
+	base.Ridge, base.Dim = c.space.middle()
+	for _, base.Skip = range c.space.Skips {
+		for _, base.Landmarks = range c.space.Landmarks {
+			f, err := r.problem(ctx, y, base, parts)
 			if err == nil {
 				f.x, err = f.mapToLandmarks(ctx, f.join(parts))
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
-			v = nil // frees its moments, unless it is the best
-			if v, err = f.validation(ctx, keywords, space.Folds, space.Base.Seed); err != nil {
-				return nil, err
+			v, err := f.validation(ctx, keywords, c.space.Folds, c.space.Base.Seed)
+			if err != nil {
+				return err
 			}
-			steps.step()
-			solutions, err := v.solutions(ctx, middle, most)
+			v.tested = min(v.tested, max(2, (testedPhotos*v.tested+r.rows.N-1)/r.rows.N))
+			c.steps.step()
+			solutions, err := v.solutions(ctx, base.Ridge, base.Dim)
 			if err == nil {
-				err = try(base, solutions)
+				err = c.try(ctx, v, base, solutions)
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	base, v = best.Options, bestV
+	return nil
+}
+
+// tryRidges tries all pairs of ridge and dimensions with the best blocks and
+// landmarks, and finally Options.Square, and calibrates the ranker.
+func (c *chooser) tryRidges(ctx context.Context) (err error) {
+	space, v, base := c.space, c.bestV, c.best.Options
+	middle, most := space.middle()
 	for _, base.Ridge = range space.Ridges {
 		solutions, err := v.solutions(ctx, base.Ridge, most)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, base.Dim = range space.Dims {
 			if base.Ridge == middle && base.Dim == most {
 				continue
 			}
-			if err := try(base, solutions); err != nil {
-				return nil, err
+			if err := c.try(ctx, v, base, solutions); err != nil {
+				return err
 			}
 		}
 	}
-	squared := make([]solution, len(bestS))
-	for fold, s := range bestS {
+	squared := make([]foldSolution, len(c.bestS))
+	for fold, s := range c.bestS {
 		squared[fold] = s.scaleByCorrelation()
 	}
-	base = best.Options
+	base = c.best.Options
 	base.Square = true
-	if err := try(base, squared); err != nil {
+	if err := c.try(ctx, v, base, squared); err != nil {
+		return err
+	}
+	c.bestS = nil
+	best := c.best
+	if space.FinalFolds != space.Folds || v.tested < space.Folds {
+		if best.Samples, err = v.again(ctx, space, best.Options); err != nil {
+			return err
+		}
+	}
+	best.problem, best.whole = v.f, v.whole
+	v.f.x = blas64.General{}
+	best.Ranker, best.Quality, err = rank.Calibrate(ctx, best.Samples, c.all, space.Keep, space.Neighbours)
+	c.steps.step()
+	return err
+}
+
+// Fit fits a projection with the chosen options to the rows and keywords from
+// which Choose chose them. It spares computing principal components again.
+func (c *Choice) Fit(ctx context.Context, rows Rows, keywords [][]string) (*Projection, error) {
+	p, err := c.fit(ctx, rows, keywords)
+	if err != nil {
+		return nil, fmt.Errorf("learning a projection: %w", err)
+	}
+	return p, nil
+}
+
+func (c *Choice) fit(ctx context.Context, rows Rows, keywords [][]string) (*Projection, error) {
+	steps := progress{tell: c.Options.Progress, total: 2}
+	if c.whole.n == float64(rows.N) {
+		return c.problem.fit(ctx, c.whole, c.Options, &steps)
+	}
+	rows, _, err := c.Options.check(rows, keywords)
+	if err != nil {
 		return nil, err
 	}
-	if space.FinalFolds != space.Folds {
-		bestV.held, bestS = nil, nil // frees what the other folds do not need
-		if best.Samples, err = bestV.again(ctx, space, best.Options); err != nil {
-			return nil, err
-		}
-		steps.step()
+	y, err := label(keywords)
+	if err != nil {
+		return nil, err
 	}
-	best.Ranker, best.Quality, err = rank.Calibrate(ctx, best.Samples, all, space.Keep, space.Neighbours)
-	return best, err
+	r := c.reduction
+	r.rows = rows
+	return r.fit(ctx, y, c.Options, &steps)
 }
 
 func pick[T any](from []T, which []int) []T {

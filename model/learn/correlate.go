@@ -25,11 +25,6 @@ type moments struct {
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments computes the sums over the photos in `use`.
-func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
-	return momentsOf(ctx, rowsOf(f.x, use), pick(f.y.byPhoto, use), f.y.words)
-}
-
 // momentsOf computes the sums over photos with inputs x and keywords `of`.
 func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*moments, error) {
 	xx, err := squares(ctx, x)
@@ -55,6 +50,7 @@ func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*m
 	return m, nil
 }
 
+// squares returns xᵀx. It computes one triangle in bands.
 func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
 	const band = 512
 	out := matrix(x.Cols, x.Cols)
@@ -63,7 +59,12 @@ func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
 			return out, err
 		}
 		n := min(band, x.Cols-from)
-		copy(slice(out, from, from+n).Data, product(transposed(columns(x, from, n)), x, false).Data)
+		part := product(transposed(columns(x, from, n)), columns(x, from, x.Cols-from), false)
+		for i := range n {
+			for j, v := range row(part, i) {
+				row(out, from+i)[from+j], row(out, from+j)[from+i] = v, v
+			}
+		}
 	}
 	return out, nil
 }
@@ -86,32 +87,30 @@ func (m *moments) add(factor float64, part *moments) {
 	}
 }
 
-func (m *moments) zero() *moments {
-	return &moments{sx: make([]float64, len(m.sx)), sy: make([]float64, len(m.sy)),
-		xx: matrix(len(m.sx), len(m.sx)), yx: matrix(len(m.sy), len(m.sx)), yy: matrix(len(m.sy), len(m.sy))}
-}
-
 // covariances returns the centred covariances. A keyword on f of n photos is
 // weighted by log(n/f).
 func (m *moments) covariances() (xx, xy, yy blas64.General) {
 	idf := m.idf()
-	cov := func(c blas64.General, a, b, wa, wb []float64) blas64.General {
-		out := matrix(len(a), len(b))
-		for i := range a {
-			for j := range b {
-				v := c.Data[i*c.Stride+j]/m.n - a[i]/m.n*(b[j]/m.n)
-				if wa != nil {
-					v *= wa[i]
-				}
-				if wb != nil {
-					v *= wb[j]
-				}
-				out.Data[i*out.Stride+j] = v
+	return m.covariance(m.xx, m.sx, m.sx, nil, nil), m.covariance(transposed(m.yx), m.sx, m.sy, nil, idf), m.covariance(m.yy, m.sy, m.sy, idf, idf)
+}
+
+// covariance returns the covariance for sums of products c and sums a and b,
+// with weights wa and wb unless they are nil.
+func (m *moments) covariance(c blas64.General, a, b, wa, wb []float64) blas64.General {
+	out := matrix(len(a), len(b))
+	for i := range a {
+		for j := range b {
+			v := c.Data[i*c.Stride+j]/m.n - a[i]/m.n*(b[j]/m.n)
+			if wa != nil {
+				v *= wa[i]
 			}
+			if wb != nil {
+				v *= wb[j]
+			}
+			out.Data[i*out.Stride+j] = v
 		}
-		return out
 	}
-	return cov(m.xx, m.sx, m.sx, nil, nil), cov(transposed(m.yx), m.sx, m.sy, nil, idf), cov(m.yy, m.sy, m.sy, idf, idf)
+	return out
 }
 
 // A solution holds the directions of the projection and the regression of the
@@ -126,12 +125,16 @@ type solution struct {
 // the inverse of a Cholesky factor. The symmetric root differs by a rotation,
 // which U undoes.
 func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
+	return correlateWith(m, ridge, ridge, dim)
+}
+
+func correlateWith(m *moments, ridge, ridgeY float64, dim int) (s solution, err error) {
 	xx, t, yy := m.covariances()
 	lx, err := cholesky(xx, ridge)
 	if err != nil {
 		return s, fmt.Errorf("covariance of features: %w", err)
 	}
-	ly, err := cholesky(yy, ridge)
+	ly, err := cholesky(yy, ridgeY)
 	if err != nil {
 		return s, fmt.Errorf("covariance of keywords: %w", err)
 	}
@@ -142,33 +145,21 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	// Compute T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only
 	// correlations below 10⁻⁸, which have negligible weight.
 	wide := t.Cols > t.Rows
-	side := min(t.Rows, t.Cols)
 	short := t
 	if !wide {
 		short = transposed(t)
 	}
-	square := product(short, short, true)
-	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(side, square.Data), true) {
-		return s, fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
+	values, top, err := eigenvectors(product(short, short, true), dim) // S²
+	if err != nil {
+		return s, err
 	}
-	values := e.Values(nil) // S², ascending
-	var all mat.Dense
-	e.VectorsTo(&all)
-	dim = min(dim, side)
-	top := matrix(side, dim)
-	for k := range dim {
-		from := side - 1 - k
-		for i := range side {
-			top.Data[i*dim+k] = all.At(i, from)
-		}
-	}
+	dim = top.Cols
 	u := top
 	if !wide {
 		u = product(t, top, false) // U·S
 	}
 	for k := range dim {
-		weight := math.Sqrt(max(0, values[side-1-k]))
+		weight := math.Sqrt(max(0, values[k]))
 		s.correlations = append(s.correlations, weight)
 		if !wide {
 			weight = 1 // already in U·S
@@ -185,6 +176,27 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	}
 	s.directions = solveLeft(blas.Trans, lx, u)
 	return s, nil
+}
+
+// eigenvectors returns at most `dim` of the largest eigenvalues of the symmetric
+// matrix s, the largest first, and the eigenvectors as columns.
+func eigenvectors(s blas64.General, dim int) (values []float64, vectors blas64.General, err error) {
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(s.Rows, s.Data), true) {
+		return nil, s, fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
+	}
+	rising := e.Values(nil)
+	var all mat.Dense
+	e.VectorsTo(&all)
+	vectors = matrix(s.Rows, min(dim, s.Rows))
+	for k := range vectors.Cols {
+		from := s.Rows - 1 - k
+		values = append(values, rising[from])
+		for i := range s.Rows {
+			row(vectors, i)[k] = all.At(i, from)
+		}
+	}
+	return values, vectors, nil
 }
 
 // scaleByCorrelation returns the solution with directions A^{-1/2} U S².

@@ -58,7 +58,7 @@ func (r Rows) roots(ctx context.Context, from, to int, blocks ...span) ([][][]fl
 			errs[i] = err
 			for k, b := range blocks {
 				if err == nil {
-					out[k][i] = signedRoot(row[b.at : b.at+b.length])
+					out[k][i] = signedRoot(row[b.at:b.end()])
 				}
 			}
 		}
@@ -68,6 +68,8 @@ func (r Rows) roots(ctx context.Context, from, to int, blocks ...span) ([][][]fl
 
 // A span is a block's place in a row.
 type span struct{ at, length int }
+
+func (s span) end() int { return s.at + s.length }
 
 // Fit fits a projection to n rows and the keywords of each. Repeated keywords
 // count once. The result depends only on the arguments, up to the rounding of
@@ -94,27 +96,24 @@ func fit(ctx context.Context, rows Rows, keywords [][]string, opt Options) (*Pro
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.problem(ctx, y, opt)
+	return r.fit(ctx, y, opt, &steps)
+}
+
+// fit fits a projection to all rows of a reduction.
+func (r *reduction) fit(ctx context.Context, y labels, opt Options, steps *progress) (*Projection, error) {
+	f, err := r.problem(ctx, y, opt, nil)
 	if err != nil {
 		return nil, err
 	}
-	var m *moments
-	for from := 0; from < rows.N; from += maxReduced { // bounds the inputs in memory
-		to := min(from+maxReduced, rows.N)
-		x, err := f.inputs(ctx, r, from, to)
-		if err != nil {
-			return nil, err
-		}
-		part, err := momentsOf(ctx, x, y.byPhoto[from:to], y.words)
-		if err != nil {
-			return nil, err
-		}
-		if m == nil {
-			m = part
-		} else {
-			m.add(1, part)
-		}
+	m, err := f.stream(ctx, r)
+	if err != nil {
+		return nil, err
 	}
+	return f.fit(ctx, m, opt, steps)
+}
+
+// fit fits a projection to the moments of all photos, in two steps.
+func (f *ccaProblem) fit(ctx context.Context, m *moments, opt Options, steps *progress) (*Projection, error) {
 	steps.step()
 	s, err := correlateUntil(ctx, m, opt.Ridge, opt.Dim)
 	if err != nil {
@@ -125,6 +124,27 @@ func fit(ctx context.Context, rows Rows, keywords [][]string, opt Options) (*Pro
 		s = s.scaleByCorrelation()
 	}
 	return f.projection(m, s), nil
+}
+
+// stream computes the moments of all rows. It bounds the inputs in memory.
+func (f *ccaProblem) stream(ctx context.Context, r *reduction) (m *moments, err error) {
+	for from := 0; from < r.rows.N; from += maxReduced {
+		to := min(from+maxReduced, r.rows.N)
+		x, err := f.inputs(ctx, r, from, to)
+		if err != nil {
+			return nil, err
+		}
+		part, err := momentsOf(ctx, x, f.y.byPhoto[from:to], f.y.words)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			m = part
+		} else {
+			m.add(1, part)
+		}
+	}
+	return m, nil
 }
 
 type progress struct {
@@ -238,6 +258,7 @@ func label(keywords [][]string) (labels, error) {
 type ccaProblem struct {
 	p      Projection     // complete except for mean and direction
 	x      blas64.General // n × q, only for cross-validation
+	mean   []float64      // what was subtracted from x, or nil
 	y      labels
 	skip   []bool            // blocks of the reduction that are not used
 	factor blas64.Triangular // L, m × m
@@ -245,8 +266,8 @@ type ccaProblem struct {
 }
 
 // problem builds the problem from the blocks that `opt` does not skip, without
-// its inputs x.
-func (r *reduction) problem(ctx context.Context, y labels, opt Options) (*ccaProblem, error) {
+// its inputs x. `parts` are the components of all rows, or nil.
+func (r *reduction) problem(ctx context.Context, y labels, opt Options, parts []blas64.General) (*ccaProblem, error) {
 	f := &ccaProblem{y: y}
 	width := 0
 	for k, b := range r.blocks {
@@ -267,11 +288,17 @@ func (r *reduction) problem(ctx context.Context, y labels, opt Options) (*ccaPro
 	}
 	if m := min(opt.Landmarks, r.rows.N/2); m > 1 {
 		picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(r.rows.N)[:m] // "learn"
-		parts, err := r.project(ctx, r.rows.pick(picked), 0, m)
-		if err == nil {
-			err = f.setLandmarks(f.join(parts), opt)
+		var landmarks []blas64.General
+		for _, z := range parts {
+			landmarks = append(landmarks, rowsOf(z, picked))
 		}
-		if err != nil {
+		if parts == nil {
+			var err error
+			if landmarks, err = r.project(ctx, r.rows.pick(picked), 0, m); err != nil {
+				return nil, err
+			}
+		}
+		if err := f.setLandmarks(f.join(landmarks), opt); err != nil {
 			return nil, err
 		}
 	}
@@ -312,8 +339,9 @@ func (f *ccaProblem) inputs(ctx context.Context, r *reduction, from, to int) (bl
 func (f *ccaProblem) projection(m *moments, s solution) *Projection {
 	p, w := f.p, s.directions
 	mean := blas64.Vector{N: len(m.sx), Inc: 1, Data: make([]float64, len(m.sx))}
+	copy(mean.Data, f.mean)
 	for j, sum := range m.sx {
-		mean.Data[j] = sum / m.n
+		mean.Data[j] += sum / m.n
 	}
 	if p.landmarks.rows > 0 {
 		w, s.guess = solveLeft(blas.Trans, f.factor, w), solveLeft(blas.Trans, f.factor, s.guess)

@@ -39,26 +39,6 @@ func (g guesser) guess(x []float64) *rank.Guess {
 	return out
 }
 
-// guesses applies the regression w to uncentred rows of x and overwrites x.
-func (m *moments) guesses(x, w blas64.General) [][]float32 {
-	mean := make([]float64, len(m.sx))
-	for j, s := range m.sx {
-		mean[j] = s / m.n
-	}
-	for i := range x.Rows {
-		blas64.Axpy(-1, blas64.Vector{N: len(mean), Inc: 1, Data: mean}, blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride:]})
-	}
-	all := product(x, w, false)
-	out := make([][]float32, x.Rows)
-	for i := range out {
-		out[i] = make([]float32, w.Cols)
-		for j := range out[i] {
-			out[i][j] = float32(all.Data[i*all.Stride+j] + m.sy[j]/m.n)
-		}
-	}
-	return out
-}
-
 // The keyword count and names are padded to a multiple of paddedNames bytes.
 const paddedNames = 1 << 16
 

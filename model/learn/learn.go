@@ -60,6 +60,7 @@ package learn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -242,11 +243,11 @@ func matrix(rows, cols int) blas64.General {
 }
 
 func Row(v *feature.Vectors) []float32 {
-	var row []float32
+	var parts [][]float32
 	for _, b := range feature.Blocks() {
-		row = append(row, b.Of(v)...)
+		parts = append(parts, b.Of(v))
 	}
-	return row
+	return slices.Concat(parts...)
 }
 
 // FeatureGrid returns the Grid for Row. Its trials use either all features or
@@ -270,13 +271,10 @@ func FeatureGrid() Grid {
 // EmbeddingRow concatenates a network's embedding with the colour histograms
 // and patches of v, if v is not nil.
 func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
-	row := append([]float32(nil), embedding...)
-	if v != nil {
-		for _, x := range [][]float32{v.RGB, v.HSV, v.Lab, v.Patches} {
-			row = append(row, x...)
-		}
+	if v == nil {
+		return slices.Clone(embedding)
 	}
-	return row
+	return slices.Concat(embedding, v.RGB, v.HSV, v.Lab, v.Patches)
 }
 
 // EmbeddingGrid returns the Grid for embeddings of `dim` values. If `features`

@@ -67,7 +67,7 @@ func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := r.problem(t.Context(), y, opt)
+	f, err := r.problem(t.Context(), y, opt, nil)
 	if err == nil {
 		f.x, err = f.inputs(t.Context(), r, 0, len(rows))
 	}
@@ -271,16 +271,21 @@ func TestResultIndependentOfCores(t *testing.T) {
 	}
 }
 
+func momentsOfSome(t *testing.T, f *ccaProblem, some []int) *moments {
+	t.Helper()
+	return must(momentsOf(t.Context(), rowsOf(f.x, some), pick(f.y.byPhoto, some), f.y.words))
+}
+
 func TestMomentsOfTheRest(t *testing.T) {
 	rows, keywords := collection(40, 1, 5)
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
 	got := must(momentsOf(t.Context(), f.x, f.y.byPhoto, f.y.words))
-	got.add(-1, must(f.moments(t.Context(), []int{0, 1, 2, 3})))
+	got.add(-1, momentsOfSome(t, f, []int{0, 1, 2, 3}))
 	rest := make([]int, 36)
 	for i := range rest {
 		rest[i] = i + 4
 	}
-	want := must(f.moments(t.Context(), rest))
+	want := momentsOfSome(t, f, rest)
 	for _, pair := range [][2][]float64{{got.sx, want.sx}, {got.sy, want.sy}, {got.xx.Data, want.xx.Data}, {got.yx.Data, want.yx.Data}, {got.yy.Data, want.yy.Data}} {
 		for i := range pair[0] {
 			if math.Abs(pair[0][i]-pair[1][i]) > 1e-9 {
@@ -306,13 +311,6 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	if len(samples) != 50 {
 		t.Fatalf("%d samples", len(samples))
 	}
-	for fold, others := range v.trainRows { // learning uses only the others
-		want := must(f.moments(t.Context(), others))
-		got := must(v.trainMoments(t.Context(), fold))
-		if got.n != want.n || math.Abs(got.sx[0]-want.sx[0]) > 1e-9 || !slices.Equal(got.sy, want.sy) {
-			t.Fatalf("fold %d is learnt from other photos than its neighbours", fold)
-		}
-	}
 	at := 0
 	for fold, held := range v.heldOut {
 		for i := range held {
@@ -327,7 +325,7 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 				}
 			}
 			var want []string
-			for _, r := range v.trainRows[fold] {
+			for _, r := range outside(v, fold) {
 				want = append(want, v.words[r][0])
 			}
 			slices.Sort(got)
@@ -336,6 +334,88 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 				t.Fatalf("sample %d of fold %d: neighbours %v", at, fold, got)
 			}
 			at++
+		}
+	}
+}
+
+func outside(v *validation, fold int) (photos []int) {
+	for i, of := range v.foldOf {
+		if of != fold {
+			photos = append(photos, i)
+		}
+	}
+	return photos
+}
+
+// The twin of a fold's solution is the solution for the moments of the other
+// photos. With many keywords, eigenvectors are refined.
+func TestFoldsAreLearntFromOthers(t *testing.T) {
+	rows, keywords := collection(60, 1, 6)
+	var manyRows [][]float32
+	var manyWords [][]string
+	for i := range 900 {
+		row, words := make([]float32, 90), []string{fmt.Sprint(i * 7 % 71), fmt.Sprint(i % 3), fmt.Sprint(i * 13 % 61)}
+		rng := rand.New(rand.NewPCG(uint64(i), 3))
+		for j := range row {
+			row[j] = float32(rng.NormFloat64())
+		}
+		for _, w := range words {
+			var k int
+			fmt.Sscan(w, &k)
+			row[k] += 3
+		}
+		manyRows, manyWords = append(manyRows, row), append(manyWords, words)
+	}
+	for name, c := range map[string]struct {
+		rows     [][]float32
+		keywords [][]string
+		opt      Options
+	}{
+		"linear":    {rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both}},
+		"landmarks": {rows, keywords, Options{Dim: 4, Ridge: 1, Blocks: both, Landmarks: 3}},
+		"many":      {manyRows, manyWords, Options{Dim: 8, Ridge: 0.3}},
+	} {
+		f := prepare(t, c.rows, c.keywords, c.opt)
+		v := must(f.validation(t.Context(), c.keywords, 5, 0))
+		const ridge = 0.3
+		got := must(v.solutions(t.Context(), ridge, c.opt.Dim))
+		trace := func(m *moments) (sum float64) {
+			xx, _, _ := m.covariances()
+			for i := range xx.Rows {
+				sum += row(xx, i)[i]
+			}
+			return sum * m.n
+		}
+		for fold := range v.heldOut {
+			others := momentsOfSome(t, f, outside(v, fold))
+			// The ridge of a fold is that of the mean number of training photos,
+			// for both sides of the covariance.
+			of := ridge * trace(v.whole) / trace(others) * 0.8
+			want, err := correlateWith(others, of, ridge, c.opt.Dim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(want.correlations) != len(got[fold].correlations) {
+				t.Fatalf("%s, fold %d: %d directions, want %d", name, fold, len(got[fold].correlations), len(want.correlations))
+			}
+			for k, s := range want.correlations {
+				if math.Abs(got[fold].correlations[k]-s) > 1e-6 {
+					t.Fatalf("%s, fold %d: correlation %d is %g, want %g", name, fold, k, got[fold].correlations[k], s)
+				}
+			}
+			a, b := product(f.x, got[fold].directions, false), product(f.x, want.directions, false)
+			near(t, product(a, a, true), product(b, b, true), 1e-2)
+			for i, photo := range v.heldOut[fold] {
+				for w := range v.f.y.words {
+					guess := others.sy[w] / others.n
+					for j, x := range row(f.x, photo) {
+						guess += (x - others.sx[j]/others.n) * row(want.guess, j)[w]
+					}
+					if math.Abs(float64(got[fold].guesses[i][w])-guess) > 1e-6 {
+						t.Fatalf("%s, fold %d: photo %d, keyword %d: %g, want %g", name, fold, photo, w, got[fold].guesses[i][w], guess)
+					}
+				}
+			}
 		}
 	}
 }

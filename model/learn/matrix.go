@@ -3,6 +3,7 @@ package learn
 import (
 	"encoding/binary"
 	"math"
+	"runtime"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -12,7 +13,9 @@ import (
 	"cpar/internal/parallel"
 )
 
-const productRows = 64
+// fewestRows and mostRows bound the number of rows that a core multiplies at once. More
+// rows share the packing of b, and fewer occupy more cores.
+const fewestRows, mostRows = 64, 512
 
 // product returns a·b, or a·bᵀ if transB is set. It uses all cores, whose
 // number does not affect the values.
@@ -25,11 +28,12 @@ func product(a, b blas64.General, transB bool) blas64.General {
 	if a.Rows == 0 || n == 0 || a.Cols == 0 {
 		return c
 	}
-	parallel.Each((a.Rows+productRows-1)/productRows, func() func(int) {
-		scratch := make([]float64, f32.Scratch64(productRows, n, a.Cols))
+	most := min(max(a.Rows/(2*runtime.GOMAXPROCS(0)), fewestRows), mostRows)
+	parallel.Each((a.Rows+most-1)/most, func() func(int) {
+		scratch := make([]float64, f32.Scratch64(most, n, a.Cols))
 		return func(task int) {
-			from := task * productRows
-			rows := min(productRows, a.Rows-from)
+			from := task * most
+			rows := min(most, a.Rows-from)
 			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, n, a.Cols, transB, scratch)
 		}
 	})

@@ -22,6 +22,11 @@ type reduction struct {
 	spans  []span
 }
 
+// valuesAtOnce is the number of values of each photo that are in memory while
+// principal components are computed, unless a block is longer. Each reading of
+// all photos serves several short blocks.
+const valuesAtOnce = 4096
+
 func reduce(ctx context.Context, rows Rows, blocks []int, opt Options, steps *progress) (*reduction, error) {
 	r := &reduction{rows: rows}
 	some := rows
@@ -29,32 +34,39 @@ func reduce(ctx context.Context, rows Rows, blocks []int, opt Options, steps *pr
 		some = rows.pick(sample(rows.N, maxReduced, opt.Seed))
 	}
 	at := 0
-	for k, length := range blocks {
-		if opt.Skip == nil || !opt.Skip[k] {
-			if err := r.addBlock(ctx, some, span{at, length}, opt.Seed); err != nil {
-				return nil, fmt.Errorf("block %d: %w", k, err)
-			}
-		} else {
-			r.blocks = append(r.blocks, block{length: length})
-		}
+	var spans []span
+	for _, length := range blocks {
+		r.blocks, spans = append(r.blocks, block{length: length}), append(spans, span{at, length})
 		at += length
-		steps.step()
+	}
+	for first, end := 0, 0; first < len(blocks); first = end {
+		for end = first; end < len(blocks) && (end == first || spans[end].end()-spans[first].at <= valuesAtOnce); {
+			end++
+		}
+		roots, err := some.roots(ctx, 0, some.N, spans[first:end]...)
+		if err != nil {
+			return nil, err
+		}
+		for k := first; k < end; k++ {
+			if opt.Skip == nil || !opt.Skip[k] {
+				if err := r.addBasis(ctx, k, roots[k-first], spans[k], opt.Seed); err != nil {
+					return nil, fmt.Errorf("block %d: %w", k, err)
+				}
+			}
+			steps.step()
+		}
 	}
 	return r, nil
 }
 
-func (r *reduction) addBlock(ctx context.Context, some Rows, place span, seed uint64) error {
-	r.blocks = append(r.blocks, block{length: place.length})
-	b := &r.blocks[len(r.blocks)-1]
-	roots, err := some.roots(ctx, 0, some.N, place)
+// addBasis computes the basis of block k from the roots of its values.
+func (r *reduction) addBasis(ctx context.Context, k int, roots [][]float32, place span, seed uint64) error {
+	b := &r.blocks[k]
+	basis, err := pca.Fit(ctx, roots, min(blockComponents, place.length), seed)
 	if err != nil {
 		return err
 	}
-	basis, err := pca.Fit(ctx, roots[0], min(blockComponents, place.length), seed)
-	if err != nil {
-		return err
-	}
-	spread, rank := variance(roots[0], basis.Mean()), basis.Rank()
+	spread, rank := variance(roots, basis.Mean()), basis.Rank()
 	if spread == 0 || rank == 0 {
 		return nil
 	}

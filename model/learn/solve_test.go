@@ -33,20 +33,20 @@ func TestSolversAgreeWithTrsm(t *testing.T) {
 				left := transposed(right)
 				blas64.Trsm(blas.Right, trans, 1, l, want)
 				solveRight(trans, l, right)
-				near(t, right, want)
+				near(t, right, want, 1e-12)
 				got := solveLeft(trans, l, left)
 				blas64.Trsm(blas.Left, trans, 1, l, left)
-				near(t, got, left)
+				near(t, got, left, 1e-12)
 			}
 		}
 	}
 }
 
-func near(t *testing.T, got, want blas64.General) {
+func near(t *testing.T, got, want blas64.General, within float64) {
 	t.Helper()
 	for i := range want.Rows {
 		for j := range want.Cols {
-			if g, w := got.Data[i*got.Stride+j], want.Data[i*want.Stride+j]; !(math.Abs(g-w) <= 1e-12*(1+math.Abs(w))) {
+			if g, w := got.Data[i*got.Stride+j], want.Data[i*want.Stride+j]; !(math.Abs(g-w) <= within*(1+math.Abs(w))) {
 				t.Fatalf("%d × %d: row %d, column %d is %v, want %v", want.Rows, want.Cols, i, j, g, w)
 			}
 		}

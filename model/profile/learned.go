@@ -91,7 +91,7 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 		}
 	}
 	choice.Options.Progress = func(done, total int) { opt.Progress.Report("fit", done, total) }
-	if p.projection, err = learn.Fit(ctx, rows, keywords, choice.Options); err != nil {
+	if p.projection, err = choice.Fit(ctx, rows, keywords); err != nil {
 		return nil, err
 	}
 	p.dim = choice.Options.Dim

@@ -204,16 +204,21 @@ type indexedSamples struct {
 	alone        bool      // the guesses need no neighbours
 }
 
-// without returns the samples of all folds except fold `out`.
+// calibrationPhotos is the number of photos on which a ranker is calibrated to
+// validate it on others, or slightly more.
+const calibrationPhotos = 2000
+
+// without returns samples of all folds except fold `out`, all of them unless
+// there are many.
 func (n *indexedSamples) without(out int) *indexedSamples {
-	rest := &indexedSamples{names: n.names, share: n.share, alone: n.alone}
+	rest, step := &indexedSamples{names: n.names, share: n.share, alone: n.alone}, max(1, len(n.dis)/calibrationPhotos)
 	for f, fold := range n.folds {
 		if f == out {
 			continue
 		}
 		rest.folds = append(rest.folds, nil)
-		for _, s := range fold {
-			at := len(rest.folds) - 1
+		for i := 0; i < len(fold); i += step {
+			s, at := fold[i], len(rest.folds)-1
 			rest.folds[at] = append(rest.folds[at], len(rest.dis))
 			rest.dis, rest.words, rest.truth = append(rest.dis, n.dis[s]), append(rest.words, n.words[s]), append(rest.truth, n.truth[s])
 			rest.places, rest.ends = append(rest.places, n.places[s]), append(rest.ends, n.ends[s])
