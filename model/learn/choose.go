@@ -21,7 +21,7 @@ type Grid struct {
 	Landmarks  []int     // by default 0, 1000
 	Skips      [][]bool  // by default {nil}, which leaves no block out
 	Folds      int       // by default 5, or 10 for 300 to 1,000 photos
-	FinalFolds int       // folds of the final calibration, by default Folds, or 80 above 1,000 photos
+	FinalFolds int       // folds of the final calibration, by default Folds, or 40 above 1,000 photos
 	Keep       int       // keywords per annotated photo, by default 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
 	// MaxPhotos bounds the photos on which the choice is made, by default 5000.
@@ -32,7 +32,7 @@ type Grid struct {
 // With five folds, a fifth of the photos is missing from learning, which makes
 // probabilities too low (docs/quality.md). From minTenFolds photos on, the
 // ranker is therefore calibrated on ten folds. Above maxTenFolds photos, trials
-// use five folds, and only the best is repeated, on eighty.
+// use five folds, and only the best is repeated, on forty.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its merit (rank.Merit) on the collection's
@@ -69,7 +69,7 @@ func (s Grid) filled(photos int) Grid {
 	if s.Skips == nil {
 		s.Skips = [][]bool{nil}
 	}
-	folds, final := 5, 80
+	folds, final := 5, 40
 	switch {
 	case photos < minTenFolds:
 		final = 5
@@ -113,8 +113,8 @@ func (s Grid) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 // wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
-// and the most dimensions. For the best pair it tries all pairs of ridge and
-// dimensions, and finally Options.Square. Of many photos, trials test some of
+// and the most dimensions. For the best pair it tries the other ridges, for the
+// best ridge the other dimensions, and finally Options.Square. Of many photos, trials test some of
 // the folds (testedPhotos), and the calibration tests all. Principal components and landmarks
 // come from all photos, test photos included, because they do not depend on
 // keywords. The result depends only on the arguments. After ctx ends, Choose
@@ -133,10 +133,8 @@ func choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*C
 		return nil, err
 	}
 	c := &chooser{space: space, all: keywords, best: new(Choice), steps: progress{tell: space.Base.Progress,
-		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims) + 1}}
-	base := space.Base
-	base.Skip = nil
-	r, err := reduce(ctx, rows, blocks, base, &c.steps)
+		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges) + len(space.Dims)}}
+	r, err := reduce(ctx, rows, blocks, space.Base.Seed, &c.steps)
 	if err != nil {
 		return nil, err
 	}
@@ -231,28 +229,35 @@ func (c *chooser) tryBlocks(ctx context.Context, r *reduction, keywords [][]stri
 	return nil
 }
 
-// tryRidges tries all pairs of ridge and dimensions with the best blocks and
-// landmarks, and finally Options.Square, and calibrates the ranker.
+// tryRidges tries the other ridges with the best blocks and landmarks, then the
+// other dimensions, and finally Options.Square. It calibrates the ranker.
 func (c *chooser) tryRidges(ctx context.Context) (err error) {
 	space, v, base := c.space, c.bestV, c.best.Options
 	middle, most := space.middle()
 	for _, base.Ridge = range space.Ridges {
+		if base.Ridge == middle {
+			continue
+		}
 		solutions, err := v.solutions(ctx, base.Ridge, most)
+		if err == nil {
+			err = c.try(ctx, v, base, solutions)
+		}
 		if err != nil {
 			return err
 		}
-		for _, base.Dim = range space.Dims {
-			if base.Ridge == middle && base.Dim == most {
-				continue
-			}
-			if err := c.try(ctx, v, base, solutions); err != nil {
-				return err
-			}
+	}
+	base, solutions := c.best.Options, c.bestS
+	for _, base.Dim = range space.Dims {
+		if base.Dim == most {
+			continue
+		}
+		if err := c.try(ctx, v, base, solutions); err != nil {
+			return err
 		}
 	}
 	squared := make([]foldSolution, len(c.bestS))
 	for fold, s := range c.bestS {
-		squared[fold] = s.scaleByCorrelation()
+		squared[fold] = foldSolution{s.scaleByCorrelation(), s.guesses}
 	}
 	base = c.best.Options
 	base.Square = true
@@ -275,30 +280,24 @@ func (c *chooser) tryRidges(ctx context.Context) (err error) {
 
 // Fit fits a projection with the chosen options to the rows and keywords from
 // which Choose chose them. It spares computing principal components again.
-func (c *Choice) Fit(ctx context.Context, rows Rows, keywords [][]string) (*Projection, error) {
-	p, err := c.fit(ctx, rows, keywords)
+func (c *Choice) Fit(ctx context.Context, rows Rows, keywords [][]string) (p *Projection, err error) {
+	steps := progress{tell: c.Options.Progress, total: 2}
+	if c.whole.n == float64(rows.N) {
+		p, err = c.problem.fit(ctx, c.whole, c.Options, &steps)
+	} else {
+		var y labels
+		r := c.reduction
+		if r.rows, _, err = c.Options.check(rows, keywords); err == nil {
+			y, err = label(keywords)
+		}
+		if err == nil {
+			p, err = r.fit(ctx, y, c.Options, &steps)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("learning a projection: %w", err)
 	}
 	return p, nil
-}
-
-func (c *Choice) fit(ctx context.Context, rows Rows, keywords [][]string) (*Projection, error) {
-	steps := progress{tell: c.Options.Progress, total: 2}
-	if c.whole.n == float64(rows.N) {
-		return c.problem.fit(ctx, c.whole, c.Options, &steps)
-	}
-	rows, _, err := c.Options.check(rows, keywords)
-	if err != nil {
-		return nil, err
-	}
-	y, err := label(keywords)
-	if err != nil {
-		return nil, err
-	}
-	r := c.reduction
-	r.rows = rows
-	return r.fit(ctx, y, c.Options, &steps)
 }
 
 func pick[T any](from []T, which []int) []T {

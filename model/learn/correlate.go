@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
-	"cpar/internal/parallel"
 )
 
 // moments holds the sums from which the covariances are computed. They add up,
@@ -87,95 +86,91 @@ func (m *moments) add(factor float64, part *moments) {
 	}
 }
 
-// covariances returns the centred covariances. A keyword on f of n photos is
-// weighted by log(n/f).
-func (m *moments) covariances() (xx, xy, yy blas64.General) {
-	idf := m.idf()
-	return m.covariance(m.xx, m.sx, m.sx, nil, nil), m.covariance(transposed(m.yx), m.sx, m.sy, nil, idf), m.covariance(m.yy, m.sy, m.sy, idf, idf)
+// A regression predicts the keywords from the inputs. With centred inputs x and
+// keywords y of n photos, z = L⁻¹x for LLᵀ = n·A in the notation of learn.go.
+type regression struct {
+	ridge  float64
+	dim    int
+	factor blas64.Triangular // L, q × q
+	g      blas64.General    // Σ y zᵀ, v × q
+	// start holds eigenvectors from which those without a fold are computed.
+	start blas64.General
 }
 
-// covariance returns the covariance for sums of products c and sums a and b,
-// with weights wa and wb unless they are nil.
-func (m *moments) covariance(c blas64.General, a, b, wa, wb []float64) blas64.General {
-	out := matrix(len(a), len(b))
-	for i := range a {
-		for j := range b {
-			v := c.Data[i*c.Stride+j]/m.n - a[i]/m.n*(b[j]/m.n)
-			if wa != nil {
-				v *= wa[i]
-			}
-			if wb != nil {
-				v *= wb[j]
-			}
-			out.Data[i*out.Stride+j] = v
-		}
+// regress computes the regression. It uses one ridge for the inputs, and
+// another for the keywords.
+func (m *moments) regress(ridgeX, ridgeY float64, dim int) (*regression, error) {
+	r := &regression{ridge: ridgeY, dim: min(dim, len(m.sx), len(m.sy)), g: m.centred(m.yx, m.sy, m.sx)}
+	var err error
+	if r.factor, err = cholesky(m.centred(m.xx, m.sx, m.sx), ridgeX); err != nil {
+		return nil, fmt.Errorf("covariance of features: %w", err)
 	}
-	return out
+	solveRight(blas.Trans, r.factor, r.g)
+	return r, nil
 }
 
-// A solution holds the directions of the projection and the regression of the
-// keywords, in the notation of learn.go.
+// centred returns sums of products of centred values from the sums of products
+// c and the sums a and b.
+func (m *moments) centred(c blas64.General, a, b []float64) blas64.General {
+	c.Data = slices.Clone(c.Data)
+	for i, sum := range a {
+		blas64.Axpy(-sum/m.n, blas64.Vector{N: len(b), Inc: 1, Data: b}, vector(c, i))
+	}
+	return c
+}
+
+// A solution holds the directions of the projection.
 type solution struct {
 	directions   blas64.General // A^{-1/2} U S, q × dim, or fewer columns if the rank is lower
 	correlations []float64      // S, one per direction
-	guess        blas64.General // A⁻¹ Cxy without weights, q × v
 }
 
-// correlate evaluates the formulas of the package comment. As A^{-1/2} it uses
-// the inverse of a Cholesky factor. The symmetric root differs by a rotation,
-// which U undoes.
-func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
-	return correlateWith(m, ridge, ridge, dim)
+// solution evaluates the formulas of the package comment for the sum s of
+// Cyx A⁻¹ Cxy, which it overwrites, and the regression g. As B^{-1/2} it uses
+// the inverse of a Cholesky factor, which differs from the symmetric root by a
+// rotation. The directions follow from the regression, because A^{-1/2} U S =
+// A⁻¹ Cxy B^{-1/2} V. Squaring S loses only correlations below 10⁻⁸, which have
+// negligible weight.
+func (m *moments) solution(r *regression, g, s blas64.General) (out solution, err error) {
+	t, ly, err := m.whiten(s, r.ridge)
+	if err != nil {
+		return out, err
+	}
+	values, vectors, err := refined(t, r.start, r.dim)
+	if err == nil && !(values[0] > 1e-12) { // rounding errors
+		err = fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
+	}
+	if err != nil {
+		return out, err
+	}
+	for _, x := range values {
+		out.correlations = append(out.correlations, math.Sqrt(max(0, x)))
+	}
+	vectors = solveLeft(blas.Trans, ly, vectors)
+	for i, w := range m.idf() {
+		blas64.Scal(w, vector(vectors, i))
+	}
+	out.directions = solveLeft(blas.Trans, r.factor, product(transposed(g), vectors, false))
+	return out, nil
 }
 
-func correlateWith(m *moments, ridge, ridgeY float64, dim int) (s solution, err error) {
-	xx, t, yy := m.covariances()
-	lx, err := cholesky(xx, ridge)
-	if err != nil {
-		return s, fmt.Errorf("covariance of features: %w", err)
-	}
-	ly, err := cholesky(yy, ridgeY)
-	if err != nil {
-		return s, fmt.Errorf("covariance of keywords: %w", err)
-	}
-	t = solveLeft(blas.NoTrans, lx, t)
-	s.guess = m.regression(lx, t)
-	solveRight(blas.Trans, ly, t) // T = Lx⁻¹ Cxy Ly⁻ᵀ
-
-	// Compute T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only
-	// correlations below 10⁻⁸, which have negligible weight.
-	wide := t.Cols > t.Rows
-	short := t
-	if !wide {
-		short = transposed(t)
-	}
-	values, top, err := eigenvectors(product(short, short, true), dim) // S²
-	if err != nil {
-		return s, err
-	}
-	dim = top.Cols
-	u := top
-	if !wide {
-		u = product(t, top, false) // U·S
-	}
-	for k := range dim {
-		weight := math.Sqrt(max(0, values[k]))
-		s.correlations = append(s.correlations, weight)
-		if !wide {
-			weight = 1 // already in U·S
-		}
-		sign, largest := 1.0, 0.0
-		for i := range u.Rows {
-			if v := u.Data[i*dim+k]; math.Abs(v) > largest {
-				largest, sign = math.Abs(v), math.Copysign(1, v)
-			}
-		}
-		for i := range u.Rows {
-			u.Data[i*dim+k] *= weight * sign
+// whiten returns B^{-1/2} s B^{-1/2} and the factor of B.
+func (m *moments) whiten(s blas64.General, ridge float64) (blas64.General, blas64.Triangular, error) {
+	idf, b := m.idf(), m.centred(m.yy, m.sy, m.sy)
+	for i := range s.Rows {
+		for j := range s.Cols {
+			row(s, i)[j] *= idf[i] * idf[j]
+			row(b, i)[j] *= idf[i] * idf[j]
 		}
 	}
-	s.directions = solveLeft(blas.Trans, lx, u)
-	return s, nil
+	ly, err := cholesky(b, ridge)
+	if err != nil {
+		return s, ly, fmt.Errorf("covariance of keywords: %w", err)
+	}
+	solveRight(blas.Trans, ly, s)
+	s = transposed(s)
+	solveRight(blas.Trans, ly, s)
+	return s, ly, nil
 }
 
 // eigenvectors returns at most `dim` of the largest eigenvalues of the symmetric
@@ -211,21 +206,6 @@ func (s solution) scaleByCorrelation() solution {
 	return s
 }
 
-// regression returns A⁻¹ Cxy for keywords without weights. Its input t = Lx⁻¹
-// Cxy has weights.
-func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.General {
-	out := matrix(t.Rows, t.Cols)
-	idf := m.idf()
-	for i := range t.Rows {
-		for j, w := range idf {
-			if w > 0 { // otherwise the keyword is uninformative and stays at its mean
-				out.Data[i*out.Stride+j] = t.Data[i*t.Stride+j] / w
-			}
-		}
-	}
-	return solveLeft(blas.Trans, lx, out)
-}
-
 // idf returns the weights log(n/f) of keywords on f of n photos.
 func (m *moments) idf() []float64 {
 	idf := make([]float64, len(m.sy))
@@ -235,22 +215,6 @@ func (m *moments) idf() []float64 {
 		}
 	}
 	return idf
-}
-
-// correlateUntil calls correlate and returns early if ctx ends.
-func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (solution, error) {
-	type result struct {
-		s   solution
-		err error
-	}
-	var r result
-	if err := parallel.OrLeave(ctx, func() error {
-		r.s, r.err = correlate(m, ridge, dim)
-		return nil
-	}); err != nil {
-		return solution{}, err
-	}
-	return r.s, r.err
 }
 
 // cholesky returns the lower Cholesky factor of c plus `ridge` times its mean

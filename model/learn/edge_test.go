@@ -67,7 +67,7 @@ func TestUnusualCollections(t *testing.T) {
 				}
 			}
 			for _, landmarks := range []int{0, 1, 20} {
-				p, err := Fit(t.Context(), InMemory(c.rows), c.keywords, Options{Dim: 8, Ridge: 0.3, Blocks: both, Landmarks: landmarks})
+				p, err := fit(t.Context(), c.rows, c.keywords, Options{Dim: 8, Ridge: 0.3, Blocks: both, Landmarks: landmarks})
 				if check(fmt.Sprint("fit with ", landmarks), err, c.fit); err != nil {
 					continue
 				}
@@ -88,7 +88,7 @@ func TestUnusualCollections(t *testing.T) {
 			choice, err := Choose(context.Background(), InMemory(c.rows), c.keywords,
 				Grid{Base: Options{Blocks: both}, Ridges: []float64{0.1, 1}, Dims: []int{4, 8}, Landmarks: []int{0, 20}})
 			if check("choose", err, c.choose); err == nil {
-				if _, err := Fit(t.Context(), InMemory(c.rows), c.keywords, choice.Options); err != nil {
+				if _, err := choice.Fit(t.Context(), InMemory(c.rows), c.keywords); err != nil {
 					t.Error("fit what was chosen:", err)
 				}
 			}
@@ -247,7 +247,7 @@ func TestFinalFolds(t *testing.T) {
 			t.Errorf("sample %d has %v, want %v", i, s.Near, twin.Samples[i].Near)
 		}
 	}
-	for _, x := range [][3]int{{299, 5, 5}, {300, 10, 10}, {1000, 10, 10}, {1001, 5, 80}, {4, 4, 4}} {
+	for _, x := range [][3]int{{299, 5, 5}, {300, 10, 10}, {1000, 10, 10}, {1001, 5, 40}, {4, 4, 4}} {
 		if g := (Grid{}).filled(x[0]); g.Folds != x[1] || g.FinalFolds != x[2] {
 			t.Errorf("%d photos: %d and %d folds", x[0], g.Folds, g.FinalFolds)
 		}

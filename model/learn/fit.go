@@ -71,34 +71,6 @@ type span struct{ at, length int }
 
 func (s span) end() int { return s.at + s.length }
 
-// Fit fits a projection to n rows and the keywords of each. Repeated keywords
-// count once. The result depends only on the arguments, up to the rounding of
-// the processor architecture. Errors wrap cpar.ErrInput.
-func Fit(ctx context.Context, rows Rows, keywords [][]string, opt Options) (*Projection, error) {
-	p, err := fit(ctx, rows, keywords, opt)
-	if err != nil {
-		return nil, fmt.Errorf("learning a projection: %w", err)
-	}
-	return p, nil
-}
-
-func fit(ctx context.Context, rows Rows, keywords [][]string, opt Options) (*Projection, error) {
-	rows, blocks, err := opt.check(rows, keywords)
-	if err != nil {
-		return nil, err
-	}
-	y, err := label(keywords)
-	if err != nil {
-		return nil, err
-	}
-	steps := progress{tell: opt.Progress, total: len(blocks) + 2}
-	r, err := reduce(ctx, rows, blocks, opt, &steps)
-	if err != nil {
-		return nil, err
-	}
-	return r.fit(ctx, y, opt, &steps)
-}
-
 // fit fits a projection to all rows of a reduction.
 func (r *reduction) fit(ctx context.Context, y labels, opt Options, steps *progress) (*Projection, error) {
 	f, err := r.problem(ctx, y, opt, nil)
@@ -115,15 +87,21 @@ func (r *reduction) fit(ctx context.Context, y labels, opt Options, steps *progr
 // fit fits a projection to the moments of all photos, in two steps.
 func (f *ccaProblem) fit(ctx context.Context, m *moments, opt Options, steps *progress) (*Projection, error) {
 	steps.step()
-	s, err := correlateUntil(ctx, m, opt.Ridge, opt.Dim)
-	if err != nil {
+	var r *regression
+	var s solution
+	if err := parallel.OrLeave(ctx, func() (err error) {
+		if r, err = m.regress(opt.Ridge, opt.Ridge, opt.Dim); err == nil {
+			s, err = m.solution(r, r.g, product(r.g, r.g, true))
+		}
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	steps.step()
 	if opt.Square {
 		s = s.scaleByCorrelation()
 	}
-	return f.projection(m, s), nil
+	return f.projection(m, r, s.directions), nil
 }
 
 // stream computes the moments of all rows. It bounds the inputs in memory.
@@ -334,17 +312,24 @@ func (f *ccaProblem) inputs(ctx context.Context, r *reduction, from, to int) (bl
 	return f.mapToLandmarks(ctx, f.join(parts))
 }
 
-// projection completes the projection with a solution in the space of x. It
-// may scale s.directions in place.
-func (f *ccaProblem) projection(m *moments, s solution) *Projection {
-	p, w := f.p, s.directions
+// projection completes the projection with directions w in the space of x and
+// the regression.
+func (f *ccaProblem) projection(m *moments, r *regression, w blas64.General) *Projection {
+	p, guess := f.p, r.g
+	solveRight(blas.NoTrans, r.factor, guess)
+	for i, weight := range m.idf() {
+		if weight == 0 { // the keyword is uninformative and stays at its mean
+			clear(row(guess, i))
+		}
+	}
 	mean := blas64.Vector{N: len(m.sx), Inc: 1, Data: make([]float64, len(m.sx))}
 	copy(mean.Data, f.mean)
 	for j, sum := range m.sx {
 		mean.Data[j] += sum / m.n
 	}
 	if p.landmarks.rows > 0 {
-		w, s.guess = solveLeft(blas.Trans, f.factor, w), solveLeft(blas.Trans, f.factor, s.guess)
+		w = solveLeft(blas.Trans, f.factor, w)
+		solveRight(blas.NoTrans, f.factor, guess)
 		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
 	// Only the direction of a vector matters. Dividing by the largest value
@@ -361,7 +346,7 @@ func (f *ccaProblem) projection(m *moments, s solution) *Projection {
 		w.Data[i] /= largest
 	}
 	p.direction = round16(transposed(w))
-	p.guess = newGuesser(f.y, m, s.guess)
+	p.guess = newGuesser(f.y, m, guess)
 	for _, v := range mean.Data {
 		p.mean = append(p.mean, float32(v))
 	}

@@ -2,56 +2,26 @@ package learn
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/floats"
 
-	"cpar"
 	"cpar/internal/parallel"
 )
 
-// The solution without a fold follows from the regression of the keywords on
-// all photos. With centred inputs x and keywords y of n photos, let
-//
-//	A = Σ x xᵀ + λI = LLᵀ,  z = L⁻¹x,  g = Σ z yᵀ,  H = 1/n + z_Fᵀ z_F
-//
-// for the inputs z_F of a fold's photos, and let e be the errors of the
-// regression for these photos. Without the fold, the errors are E = (I − H)⁻¹e
-// and the regression is g − z_F·E (Cook, Weisberg, "Residuals and influence in
-// regression", 1982). This is exact for a ridge λ that is the same for all
-// folds, here that of the mean number of training photos. The directions
-// follow from the regression, since
-//
-//	A^{-1/2} U S = A⁻¹ Cxy B^{-1/2} V
-//
-// in the notation of the package comment. All matrices of a fold have a side of
-// the fold's photos or of the keywords.
+// The solution without a fold follows from the regression on all photos. Let
+// z_F be the inputs z of the fold's photos (see regression), H = 1/n + z_Fᵀ z_F,
+// and e the errors of the regression for these photos. Without the fold, the
+// errors are E = (I − H)⁻¹e and the regression is g − z_F·E (Cook, Weisberg,
+// "Residuals and influence in regression", 1982). This is exact if all folds
+// have the same ridge, here the one for the mean number of training photos.
 
-// regression holds the factor L, the transposed regression gᵀ (v × q), the
-// ridge, and the eigenvectors for all photos from which those of a fold are
-// computed.
-type regression struct {
-	factor blas64.Triangular
-	g      blas64.General
-	ridge  float64
-	dim    int
-	start  blas64.General
-}
-
-// A foldSolution is a solution without one fold, with guesses for its photos
-// instead of a regression.
+// A foldSolution is a solution without one fold, with guesses for its photos.
 type foldSolution struct {
 	solution
 	guesses [][]float32
-}
-
-func (s foldSolution) scaleByCorrelation() foldSolution {
-	s.solution = s.solution.scaleByCorrelation()
-	return s
 }
 
 // spare is the number of eigenvectors that are computed for each fold in
@@ -59,14 +29,12 @@ func (s foldSolution) scaleByCorrelation() foldSolution {
 const spare = 32
 
 // regress computes the regression on all photos.
-func (v *validation) regress(ctx context.Context, ridge float64, dim int) (*regression, error) {
-	r := &regression{ridge: ridge, dim: min(dim, v.f.x.Cols, v.f.y.words), g: copied(v.whole.yx)}
-	return r, parallel.OrLeave(ctx, func() (err error) {
-		a := copied(v.whole.xx)
-		if r.factor, err = cholesky(a, ridge*(1-1/float64(len(v.heldOut)))); err != nil {
-			return fmt.Errorf("covariance of features: %w", err)
+func (v *validation) regress(ctx context.Context, ridge float64, dim int) (r *regression, err error) {
+	return r, parallel.OrLeave(ctx, func() error {
+		r, err = v.whole.regress(ridge*(1-1/float64(len(v.heldOut))), ridge, dim)
+		if err != nil {
+			return err
 		}
-		solveRight(blas.Trans, r.factor, r.g)
 		t, _, err := v.whole.whiten(product(r.g, r.g, true), ridge)
 		if err == nil {
 			_, r.start, err = eigenvectors(t, min(r.dim+spare, v.f.y.words))
@@ -75,30 +43,14 @@ func (v *validation) regress(ctx context.Context, ridge float64, dim int) (*regr
 	})
 }
 
-// whiten returns TᵀT and the factor of B, in the notation of the package
-// comment, for the sum s = Cyx A⁻¹ Cxy of n photos. It overwrites s.
-func (m *moments) whiten(s blas64.General, ridge float64) (blas64.General, blas64.Triangular, error) {
-	idf := m.idf()
-	ly, err := cholesky(m.covariance(m.yy, m.sy, m.sy, idf, idf), ridge)
-	if err != nil {
-		return s, ly, fmt.Errorf("covariance of keywords: %w", err)
-	}
-	for i := range s.Rows {
-		for j := range row(s, i) {
-			row(s, i)[j] *= idf[i] * idf[j] / m.n
-		}
-	}
-	solveRight(blas.Trans, ly, s)
-	s = transposed(s)
-	solveRight(blas.Trans, ly, s)
-	return s, ly, nil
-}
-
-// others returns the sums over the keywords of the photos outside a fold.
-func (v *validation) others(held []int) *moments {
-	m := &moments{n: v.whole.n - float64(len(held)), sy: slices.Clone(v.whole.sy), yy: copied(v.whole.yy)}
-	for _, i := range held {
+// others returns the sums over the keywords of the photos outside a fold. It
+// sets the fold's keywords in y.
+func (v *validation) others(held []int, y blas64.General) *moments {
+	m := &moments{n: v.whole.n - float64(len(held)), sy: slices.Clone(v.whole.sy), yy: v.whole.yy}
+	m.yy.Data = slices.Clone(m.yy.Data)
+	for k, i := range held {
 		for _, w := range v.f.y.byPhoto[i] {
+			row(y, k)[w] = 1
 			m.sy[w]--
 			for _, u := range v.f.y.byPhoto[i] {
 				row(m.yy, w)[u]--
@@ -111,54 +63,27 @@ func (v *validation) others(held []int) *moments {
 // solve returns the solution without a fold.
 func (v *validation) solve(ctx context.Context, r *regression, fold int) (s foldSolution, err error) {
 	held := v.heldOut[fold]
-	m, z := v.others(held), rowsOf(v.f.x, held)
+	y, z := matrix(len(held), v.f.y.words), rowsOf(v.f.x, held)
+	m := v.others(held, y)
 	solveRight(blas.Trans, r.factor, z)
 	if err := ctx.Err(); err != nil {
 		return s, err
-	}
-	y := matrix(len(held), v.f.y.words)
-	for k, i := range held {
-		for _, w := range v.f.y.byPhoto[i] {
-			row(y, k)[w] = 1
-		}
 	}
 	e, err := v.errors(z, y, r.g)
 	if err != nil {
 		return s, err
 	}
 	s.guesses = guesses(y, e, m)
-	// Without the fold, Σ (z − mean)(y − mean)ᵀ is g less the products of the
-	// fold's z and y, plus the sum of its z times the others' mean of y.
-	g, yz, sum := product(transposed(e), z, false), product(transposed(y), z, false), matrix(1, z.Cols)
+	g, yz := product(transposed(e), z, false), product(transposed(y), z, false)
+	m.sx = make([]float64, z.Cols) // less the fold's z, because the sum over all photos is 0
 	for k := range z.Rows {
-		blas64.Axpy(1, vector(z, k), vector(sum, 0))
-	}
-	for w, f := range m.sy {
-		blas64.Axpy(-f/m.n, vector(sum, 0), vector(yz, w))
+		floats.Sub(m.sx, row(z, k))
 	}
 	for i, all := range r.g.Data {
 		g.Data[i], yz.Data[i] = all-g.Data[i], all-yz.Data[i]
 	}
-	t, ly, err := m.whiten(product(yz, g, true), r.ridge)
-	if err != nil {
-		return s, err
-	}
-	values, vectors, err := refined(t, r.start, r.dim)
-	if err == nil && !(values[0] > 1e-12) { // rounding errors
-		err = fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
-	}
-	if err != nil {
-		return s, err
-	}
-	for _, x := range values {
-		s.correlations = append(s.correlations, math.Sqrt(max(0, x)))
-	}
-	vectors = solveLeft(blas.Trans, ly, vectors)
-	for i, w := range m.idf() {
-		blas64.Scal(w, vector(vectors, i))
-	}
-	s.directions = solveLeft(blas.Trans, r.factor, product(transposed(g), vectors, false))
-	return s, nil
+	s.solution, err = m.solution(r, g, product(m.centred(yz, m.sy, m.sx), g, true))
+	return s, err
 }
 
 // errors returns E for the inputs z and keywords y of a fold's photos.
@@ -176,9 +101,9 @@ func (v *validation) errors(z, y, g blas64.General) (blas64.General, error) {
 	for i := range h.Rows {
 		row(h, i)[i]++
 	}
-	l, ok := lapack64.Potrf(blas64.Symmetric{N: h.Rows, Stride: h.Stride, Uplo: blas.Lower, Data: h.Data})
-	if !ok {
-		return e, fmt.Errorf("%w: the regression does without too few photos", cpar.ErrInput)
+	l, err := cholesky(h, 0)
+	if err != nil {
+		return e, err
 	}
 	return solveLeft(blas.Trans, l, solveLeft(blas.NoTrans, l, e)), nil
 }
@@ -203,10 +128,10 @@ func guesses(y, e blas64.General, m *moments) [][]float32 {
 const rounds = 4
 
 // refined returns the largest eigenvalues and the eigenvectors (as columns) of
-// the symmetric matrix s, beginning with similar eigenvectors, by subspace
-// iteration (Parlett, "The symmetric eigenvalue problem", 1980).
+// the symmetric matrix s, from similar eigenvectors by subspace iteration
+// (Parlett, "The symmetric eigenvalue problem", 1980) if there are any.
 func refined(s, start blas64.General, dim int) ([]float64, blas64.General, error) {
-	if start.Cols == s.Rows {
+	if start.Cols == 0 || start.Cols == s.Rows {
 		return eigenvectors(s, dim)
 	}
 	trace := 0.0
@@ -218,9 +143,8 @@ func refined(s, start blas64.General, dim int) ([]float64, blas64.General, error
 		for i, x := range start.Data { // keeps the columns independent
 			next.Data[i] += 1e-4 * trace * x
 		}
-		gram := product(transposed(next), next, false)
-		l, ok := lapack64.Potrf(blas64.Symmetric{N: gram.Rows, Stride: gram.Stride, Uplo: blas.Lower, Data: gram.Data})
-		if !ok {
+		l, err := cholesky(product(transposed(next), next, false), 0)
+		if err != nil {
 			return eigenvectors(s, dim)
 		}
 		solveRight(blas.Trans, l, next)
@@ -231,11 +155,6 @@ func refined(s, start blas64.General, dim int) ([]float64, blas64.General, error
 		return nil, start, err
 	}
 	return values, product(start, vectors, false), nil
-}
-
-func copied(m blas64.General) blas64.General {
-	m.Data = slices.Clone(m.Data)
-	return m
 }
 
 func vector(m blas64.General, i int) blas64.Vector {

@@ -19,13 +19,14 @@ type guesser struct {
 	rows  matrix16       // maxWords × q
 }
 
+// newGuesser makes a guesser of the regression w, v × q.
 func newGuesser(y labels, m *moments, w blas64.General) guesser {
 	g := guesser{words: y.column, mean: make([]float32, maxWords)}
-	t := matrix(maxWords, w.Rows)
+	t := matrix(maxWords, w.Cols)
 	for j := range y.words {
 		g.mean[j] = float32(m.sy[j] / m.n)
 	}
-	copy(t.Data, transposed(w).Data) // v rows of q values
+	copy(t.Data, w.Data)
 	g.rows = round16(t)
 	return g
 }

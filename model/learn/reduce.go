@@ -17,7 +17,7 @@ import (
 // reduction turns a collection's rows into scaled principal components.
 type reduction struct {
 	rows   Rows
-	blocks []block      // skipped and constant blocks have no basis
+	blocks []block      // constant blocks have no basis
 	bases  []*pca.Basis // of blocks with a basis
 	spans  []span
 }
@@ -27,11 +27,11 @@ type reduction struct {
 // all photos serves several short blocks.
 const valuesAtOnce = 4096
 
-func reduce(ctx context.Context, rows Rows, blocks []int, opt Options, steps *progress) (*reduction, error) {
+func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *progress) (*reduction, error) {
 	r := &reduction{rows: rows}
 	some := rows
 	if rows.N > maxReduced {
-		some = rows.pick(sample(rows.N, maxReduced, opt.Seed))
+		some = rows.pick(sample(rows.N, maxReduced, seed))
 	}
 	at := 0
 	var spans []span
@@ -48,10 +48,8 @@ func reduce(ctx context.Context, rows Rows, blocks []int, opt Options, steps *pr
 			return nil, err
 		}
 		for k := first; k < end; k++ {
-			if opt.Skip == nil || !opt.Skip[k] {
-				if err := r.addBasis(ctx, k, roots[k-first], spans[k], opt.Seed); err != nil {
-					return nil, fmt.Errorf("block %d: %w", k, err)
-				}
+			if err := r.addBasis(ctx, k, roots[k-first], spans[k], seed); err != nil {
+				return nil, fmt.Errorf("block %d: %w", k, err)
 			}
 			steps.step()
 		}

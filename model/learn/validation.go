@@ -94,7 +94,7 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) (samples 
 			s, err := final.solve(ctx, r, fold)
 			if err == nil {
 				if o.Square {
-					s = s.scaleByCorrelation()
+					s.solution = s.scaleByCorrelation()
 				}
 				byFold[fold], err = final.addSamples(ctx, nil, fold, s, o.Dim)
 			}

@@ -49,14 +49,14 @@ func (r *predictions) add(vote, share, right, weight float64) {
 	r.right, r.weights = append(r.right, right), append(r.weights, weight)
 }
 
-// curvePhotos is the number of photos from which the curve is fitted, or
-// slightly more. More photos hardly change its six terms.
-const curvePhotos = 2000
-
 // fitCurve fits the curve and its isotonic correction, and returns the
 // corrected probabilities with the outcomes.
 func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]wordVote) (p []float64, y []bool, err error) {
-	seen := c.predictions(n, lists, max(1, len(lists)/curvePhotos))
+	seen := c.predictions(n, lists)
+	p = make([]float64, len(seen.x))
+	for _, right := range seen.right {
+		y = append(y, right == 1)
+	}
 	seen.addPrior(n.alone, c.photos)
 	if c.curve, err = logistic(ctx, &seen); err != nil {
 		return nil, nil, err
@@ -64,13 +64,8 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 	if n.alone {
 		c.discountCommon()
 	}
-	total := countVotes(lists)
-	p, y = make([]float64, 0, total), make([]bool, 0, total)
-	for i, list := range lists {
-		for _, v := range list {
-			right, share := n.outcome(i, v.word)
-			p, y = append(p, sigmoid(dot(c.curve, terms(v.vote, c.shareOfOthers(share, right))))), append(y, right == 1)
-		}
+	for i := range p {
+		p[i] = sigmoid(dot(c.curve, seen.x[i]))
 	}
 	c.isotonic = fitIsotonic(p, y)
 	for i := range p {
@@ -79,42 +74,30 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 	return p, y, nil
 }
 
-func countVotes(lists [][]wordVote) (total int) {
+// predictions returns each vote with its word's share of the other photos.
+func (c *Calibrated) predictions(n *indexedSamples, lists [][]wordVote) (seen predictions) {
+	total := priorShares * len(priorVotes)
 	for _, list := range lists {
 		total += len(list)
 	}
-	return total
-}
-
-// outcome returns 1 for a right word of a sample and 0 for others, and the
-// word's share of the photos.
-func (n *indexedSamples) outcome(sample, word int) (right, share float64) {
-	if slices.Contains(n.truth[sample], word) {
-		right = 1
-	}
-	return right, n.share[word]
-}
-
-// predictions returns the votes of every `step`th sample, each with its word's
-// share of the other photos.
-func (c *Calibrated) predictions(n *indexedSamples, lists [][]wordVote, step int) (seen predictions) {
-	total := priorShares*len(priorVotes) + countVotes(lists)/step
 	seen.x = make([][curveTerms]float64, 0, total)
 	for _, s := range []*[]float64{&seen.vote, &seen.share, &seen.right, &seen.weights} {
 		*s = make([]float64, 0, total)
 	}
-	for i := 0; i < len(lists); i += step {
+	for i, list := range lists {
 		least := 0.0
 		if n.alone {
-			least = leastOfBest(lists[i])
+			least = leastOfBest(list)
 		}
-		for _, v := range lists[i] {
-			weight := restWeight
+		for _, v := range list {
+			right, weight := 0.0, restWeight
+			if slices.Contains(n.truth[i], v.word) {
+				right = 1
+			}
 			if v.vote >= least {
 				weight = 1
 			}
-			right, share := n.outcome(i, v.word)
-			seen.add(v.vote, c.shareOfOthers(share, right), right, weight)
+			seen.add(v.vote, c.shareOfOthers(n.share[v.word], right), right, weight)
 		}
 	}
 	return seen

@@ -95,7 +95,7 @@ func TestPriorFadesAway(t *testing.T) {
 	samples, collection := synthetic(500, 3)
 	c, _ := calibrated(t, samples, collection)
 	n := c.number(samples)
-	seen := c.predictions(n, n.vote(c.neighbours, c.decay, c.guessShare), 1)
+	seen := c.predictions(n, n.vote(c.neighbours, c.decay, c.guessShare))
 	without, err := logistic(t.Context(), &seen)
 	if err != nil {
 		t.Fatal(err)
