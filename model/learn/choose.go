@@ -114,10 +114,10 @@ func (s Grid) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
 // and the most dimensions. For the best pair it tries the other ridges, for the
-// best ridge the other dimensions, and finally Options.Square. Of many photos, trials test some of
-// the folds (testedPhotos), and the calibration tests all. Principal components and landmarks
-// come from all photos, test photos included, because they do not depend on
-// keywords. The result depends only on the arguments. After ctx ends, Choose
+// best ridge the other dimensions, and finally Options.Square. With many
+// photos, trials test only some of the folds (testedPhotos). Principal
+// components and landmarks come from all photos, test photos included, because
+// they do not depend on keywords. The result depends only on the arguments. After ctx ends, Choose
 // returns within one trial. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(rows.N))
@@ -157,10 +157,16 @@ type chooser struct {
 	best  *Choice
 	// bestV and bestS belong to the best trial.
 	bestV *validation
-	bestS []foldSolution
+	bestS []solution
 }
 
-func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions []foldSolution) error {
+// try tries options with the solutions, or computes these if they are nil.
+func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions []solution) (err error) {
+	if solutions == nil {
+		if solutions, err = v.solutions(ctx, o.Ridge, o.Dim); err != nil {
+			return err
+		}
+	}
 	samples, err := v.samples(ctx, solutions, o.Dim)
 	if err != nil {
 		return err
@@ -206,7 +212,7 @@ func (c *chooser) tryBlocks(ctx context.Context, r *reduction, keywords [][]stri
 		for _, base.Landmarks = range c.space.Landmarks {
 			f, err := r.problem(ctx, y, base, parts)
 			if err == nil {
-				f.x, err = f.mapToLandmarks(ctx, f.join(parts))
+				f.x, err = f.mapToLandmarks(ctx, parts)
 			}
 			if err != nil {
 				return err
@@ -217,11 +223,7 @@ func (c *chooser) tryBlocks(ctx context.Context, r *reduction, keywords [][]stri
 			}
 			v.tested = min(v.tested, max(2, (testedPhotos*v.tested+r.rows.N-1)/r.rows.N))
 			c.steps.step()
-			solutions, err := v.solutions(ctx, base.Ridge, base.Dim)
-			if err == nil {
-				err = c.try(ctx, v, base, solutions)
-			}
-			if err != nil {
+			if err := c.try(ctx, v, base, nil); err != nil {
 				return err
 			}
 		}
@@ -235,29 +237,23 @@ func (c *chooser) tryRidges(ctx context.Context) (err error) {
 	space, v, base := c.space, c.bestV, c.best.Options
 	middle, most := space.middle()
 	for _, base.Ridge = range space.Ridges {
-		if base.Ridge == middle {
-			continue
-		}
-		solutions, err := v.solutions(ctx, base.Ridge, most)
-		if err == nil {
-			err = c.try(ctx, v, base, solutions)
-		}
-		if err != nil {
-			return err
+		if base.Ridge != middle {
+			if err := c.try(ctx, v, base, nil); err != nil {
+				return err
+			}
 		}
 	}
 	base, solutions := c.best.Options, c.bestS
 	for _, base.Dim = range space.Dims {
-		if base.Dim == most {
-			continue
-		}
-		if err := c.try(ctx, v, base, solutions); err != nil {
-			return err
+		if base.Dim != most {
+			if err := c.try(ctx, v, base, solutions); err != nil {
+				return err
+			}
 		}
 	}
-	squared := make([]foldSolution, len(c.bestS))
+	squared := make([]solution, len(c.bestS))
 	for fold, s := range c.bestS {
-		squared[fold] = foldSolution{s.scaleByCorrelation(), s.guesses}
+		squared[fold] = s.scaleByCorrelation()
 	}
 	base = c.best.Options
 	base.Square = true

@@ -123,6 +123,7 @@ func (m *moments) centred(c blas64.General, a, b []float64) blas64.General {
 type solution struct {
 	directions   blas64.General // A^{-1/2} U S, q × dim, or fewer columns if the rank is lower
 	correlations []float64      // S, one per direction
+	guesses      [][]float32    // for the photos of the fold that was left out, if any
 }
 
 // solution evaluates the formulas of the package comment for the sum s of

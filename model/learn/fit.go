@@ -309,7 +309,7 @@ func (f *ccaProblem) inputs(ctx context.Context, r *reduction, from, to int) (bl
 	if err != nil {
 		return blas64.General{}, err
 	}
-	return f.mapToLandmarks(ctx, f.join(parts))
+	return f.mapToLandmarks(ctx, parts)
 }
 
 // projection completes the projection with directions w in the space of x and

@@ -18,12 +18,6 @@ import (
 // "Residuals and influence in regression", 1982). This is exact if all folds
 // have the same ridge, here the one for the mean number of training photos.
 
-// A foldSolution is a solution without one fold, with guesses for its photos.
-type foldSolution struct {
-	solution
-	guesses [][]float32
-}
-
 // spare is the number of eigenvectors that are computed for each fold in
 // addition to those that are needed, because the last ones are inaccurate.
 const spare = 32
@@ -61,7 +55,7 @@ func (v *validation) others(held []int, y blas64.General) *moments {
 }
 
 // solve returns the solution without a fold.
-func (v *validation) solve(ctx context.Context, r *regression, fold int) (s foldSolution, err error) {
+func (v *validation) solve(ctx context.Context, r *regression, fold int) (s solution, err error) {
 	held := v.heldOut[fold]
 	y, z := matrix(len(held), v.f.y.words), rowsOf(v.f.x, held)
 	m := v.others(held, y)
@@ -73,7 +67,6 @@ func (v *validation) solve(ctx context.Context, r *regression, fold int) (s fold
 	if err != nil {
 		return s, err
 	}
-	s.guesses = guesses(y, e, m)
 	g, yz := product(transposed(e), z, false), product(transposed(y), z, false)
 	m.sx = make([]float64, z.Cols) // less the fold's z, because the sum over all photos is 0
 	for k := range z.Rows {
@@ -82,7 +75,8 @@ func (v *validation) solve(ctx context.Context, r *regression, fold int) (s fold
 	for i, all := range r.g.Data {
 		g.Data[i], yz.Data[i] = all-g.Data[i], all-yz.Data[i]
 	}
-	s.solution, err = m.solution(r, g, product(m.centred(yz, m.sy, m.sx), g, true))
+	s, err = m.solution(r, g, product(m.centred(yz, m.sy, m.sx), g, true))
+	s.guesses = guesses(y, e, m)
 	return s, err
 }
 

@@ -43,20 +43,24 @@ func (f *ccaProblem) setLandmarks(picked blas64.General, opt Options) error {
 	return nil
 }
 
-// mapToLandmarks turns components into m coordinates per photo, whose inner
-// products approximate the similarities of photos (Nyström's approximation).
-// Without landmarks it returns the components.
-func (f *ccaProblem) mapToLandmarks(ctx context.Context, z blas64.General) (blas64.General, error) {
+// mapToLandmarks turns the components of blocks into m coordinates per photo,
+// whose inner products approximate the similarities of photos (Nyström's
+// approximation). Without landmarks it returns the components.
+func (f *ccaProblem) mapToLandmarks(ctx context.Context, parts []blas64.General) (blas64.General, error) {
 	if f.p.landmarks.rows == 0 {
-		return z, nil
+		return f.join(parts), nil
 	}
 	// Each batch fits in a core's cache.
 	const batch = 256
-	x := matrix(z.Rows, f.dense.Rows)
+	x := matrix(parts[0].Rows, f.dense.Rows)
 	some := func(b int) {
 		from, to := b*batch, min((b+1)*batch, x.Rows)
+		var z []blas64.General
+		for _, p := range parts {
+			z = append(z, slice(p, from, to))
+		}
 		part := slice(x, from, to)
-		copy(part.Data, f.kernel(slice(z, from, to), f.dense).Data)
+		copy(part.Data, f.kernel(f.join(z), f.dense).Data)
 		solveRight(blas.Trans, f.factor, part)
 	}
 	return x, parallel.Until(ctx, (x.Rows+batch-1)/batch, func() func(int) { return some })

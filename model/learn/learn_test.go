@@ -441,7 +441,7 @@ func TestAgainMatchesStoredFolds(t *testing.T) {
 		solutions := must(v.solutions(t.Context(), 0.3, 2))
 		if square {
 			for fold, s := range solutions {
-				solutions[fold] = foldSolution{s.scaleByCorrelation(), s.guesses}
+				solutions[fold] = s.scaleByCorrelation()
 			}
 		}
 		want := must(v.samples(t.Context(), solutions, 2))

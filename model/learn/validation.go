@@ -55,12 +55,12 @@ func (v *validation) divide(folds int, seed uint64) {
 
 // solutions solves the problem of every tested fold. A fold without a solution,
 // because its training photos are indistinguishable, is not measured.
-func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]foldSolution, error) {
+func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
 	r, err := v.regress(ctx, ridge, dim)
 	if err != nil {
 		return nil, err
 	}
-	out, errs := make([]foldSolution, v.tested), make([]error, v.tested)
+	out, errs := make([]solution, v.tested), make([]error, v.tested)
 	if err := parallel.Until(ctx, len(out), func() func(int) {
 		return func(fold int) { out[fold], errs[fold] = v.solve(ctx, r, fold) }
 	}); err != nil {
@@ -94,7 +94,7 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) (samples 
 			s, err := final.solve(ctx, r, fold)
 			if err == nil {
 				if o.Square {
-					s.solution = s.scaleByCorrelation()
+					s = s.scaleByCorrelation()
 				}
 				byFold[fold], err = final.addSamples(ctx, nil, fold, s, o.Dim)
 			}
@@ -114,7 +114,7 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) (samples 
 
 // samples returns the tested photos with their neighbours in the first `dim`
 // directions.
-func (v *validation) samples(ctx context.Context, solutions []foldSolution, dim int) (samples []rank.Sample, err error) {
+func (v *validation) samples(ctx context.Context, solutions []solution, dim int) (samples []rank.Sample, err error) {
 	for fold, s := range solutions {
 		if samples, err = v.addSamples(ctx, samples, fold, s, dim); err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (v *validation) samples(ctx context.Context, solutions []foldSolution, dim 
 // addSamples appends the photos of one fold, with their neighbours among the
 // training photos. Folds with a fifth of the photos are measured in two halves
 // (see measuredFolds).
-func (v *validation) addSamples(ctx context.Context, samples []rank.Sample, fold int, s foldSolution, dim int) ([]rank.Sample, error) {
+func (v *validation) addSamples(ctx context.Context, samples []rank.Sample, fold int, s solution, dim int) ([]rank.Sample, error) {
 	w := s.directions
 	if w.Cols == 0 {
 		return samples, nil

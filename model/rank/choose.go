@@ -98,15 +98,15 @@ func (n *indexedSamples) climb(ctx context.Context, choices, at int, try func(i 
 	if len(n.dis) <= wholeGrid {
 		at, reach = 0, choices
 	}
-	tried, known := make([]Quality, choices), make([]bool, choices)
+	tried := map[int]Quality{}
 	for {
 		best := max(0, at-reach)
 		for i := best; i <= min(choices-1, at+reach); i++ {
 			if ctx.Err() != nil {
 				return best, Quality{}
 			}
-			if !known[i] {
-				tried[i], known[i] = try(i), true
+			if _, known := tried[i]; !known {
+				tried[i] = try(i)
 			}
 			if tried[i].Merit() > tried[best].Merit() {
 				best = i
