@@ -21,7 +21,7 @@ type Grid struct {
 	Landmarks  []int     // by default 0, 1000
 	Skips      [][]bool  // by default {nil}, which leaves no block out
 	Folds      int       // by default 5, or 10 for 300 to 1,000 photos
-	FinalFolds int       // folds of the final calibration, by default Folds, or 40 above 1,000 photos
+	FinalFolds int       // folds of the final calibration, by default Folds, or 80 above 1,000 photos
 	Keep       int       // keywords per annotated photo, by default 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
 	// MaxPhotos bounds the photos on which the choice is made, by default 5000.
@@ -32,7 +32,7 @@ type Grid struct {
 // With five folds, a fifth of the photos is missing from learning, which makes
 // probabilities too low (docs/quality.md). From minTenFolds photos on, the
 // ranker is therefore calibrated on ten folds. Above maxTenFolds photos, trials
-// use five folds, and only the best is repeated, on forty.
+// use five folds, and only the best is repeated, on eighty.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its merit (rank.Merit) on the collection's
@@ -69,7 +69,7 @@ func (s Grid) filled(photos int) Grid {
 	if s.Skips == nil {
 		s.Skips = [][]bool{nil}
 	}
-	folds, final := 5, 40
+	folds, final := 5, 80
 	switch {
 	case photos < minTenFolds:
 		final = 5

@@ -247,7 +247,7 @@ func TestFinalFolds(t *testing.T) {
 			t.Errorf("sample %d has %v, want %v", i, s.Near, twin.Samples[i].Near)
 		}
 	}
-	for _, x := range [][3]int{{299, 5, 5}, {300, 10, 10}, {1000, 10, 10}, {1001, 5, 40}, {4, 4, 4}} {
+	for _, x := range [][3]int{{299, 5, 5}, {300, 10, 10}, {1000, 10, 10}, {1001, 5, 80}, {4, 4, 4}} {
 		if g := (Grid{}).filled(x[0]); g.Folds != x[1] || g.FinalFolds != x[2] {
 			t.Errorf("%d photos: %d and %d folds", x[0], g.Folds, g.FinalFolds)
 		}
