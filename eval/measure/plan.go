@@ -54,17 +54,17 @@ const (
 	NeedsDraws                      // Plan.Draws
 )
 
-// order returns the position of a measurement in a run. Measurements of the
-// shared index come first, so that its memory is released before large indexes
-// are measured.
+// order returns the position of a measurement in a run. Costs come first, so
+// that only they need a quiet machine. Measurements of the shared index follow
+// together, because the index is released after them.
 func (m Measurement) order() int {
 	switch {
-	case m.Needs&NeedsIndex != 0:
-		return 0
 	case m.Needs&(NeedsSize|NeedsMaxN) != 0:
-		return 2
+		return 0
+	case m.Needs&NeedsIndex != 0:
+		return 1
 	}
-	return 1
+	return 2
 }
 
 type Plan struct {
