@@ -127,7 +127,7 @@ func Measurements() []measure.Measurement {
 		{Name: "search", Minutes: 2, Custom: true, Needs: measure.NeedsModel, Get: measure.OfSize(measureSearch)},
 		{Name: "clip", Minutes: 0.2, Custom: true, Get: measure.OfSize(measureClip)},
 		{Name: "load", Minutes: 4, Custom: true, Get: measure.OfSize(measureLoad)},
-		{Name: "memory", Minutes: 15, Custom: true, Needs: measure.NeedsSize, Get: measure.OfSize(measureMemory)},
+		{Name: "memory", Minutes: 10, Custom: true, Needs: measure.NeedsSize, Get: measure.OfSize(measureMemory)},
 		{Name: "kernels", Minutes: 0.2, Get: measure.OfSize(measureKernels), Short: "time the kernels of this processor, beside instructions on arm64"},
 	}
 }
