@@ -33,6 +33,8 @@ type ReadOptions struct {
 	// Spill, if not nil, keeps the features of many photos out of memory. It
 	// must stay open as long as the photos are used.
 	Spill *feature.Spill
+	// Warnings, if not nil, receives a warning about each file that ends early.
+	Warnings *[]dataset.Warning
 	// Network, if not nil, computes embeddings, which profile "network"
 	// requires.
 	Network  *encoder.Encoder

@@ -142,10 +142,20 @@ func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) (photo
 	if opt.Network != nil {
 		how.Network = opt.Network
 	}
-	photos, errs, err := feature.ExtractAll(ctx, len(items), func(i int) ([]byte, error) { return decode.ReadFile(items[i].Path) }, how)
+	cut := make([]bool, len(items))
+	photos, errs, err := feature.ExtractAll(ctx, len(items), func(i int) ([]byte, error) {
+		data, err := decode.ReadFile(items[i].Path)
+		cut[i] = decode.Truncated(data)
+		return data, err
+	}, how)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	used, skipped, err = usable(items, errs, opt.Strict)
+	for _, i := range used {
+		if cut[i] && opt.Warnings != nil {
+			*opt.Warnings = append(*opt.Warnings, dataset.Warning{Kind: dataset.CutShort, Name: items[i].Name})
+		}
+	}
 	return photos, used, skipped, hint.Add(err, "without --strict such images are left out and counted")
 }

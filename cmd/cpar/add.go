@@ -93,11 +93,11 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 		if err != nil {
 			return err
 		}
+		err = f.sync(ctx, o, collection, r, tell)
 		r.Warnings, r.People = append(r.Warnings, collection.Warnings...), collection.People
 		if !f.asJSON {
 			tellCollection(cmd, collection)
 		}
-		err = f.sync(ctx, o, collection, r, tell)
 		r.LeftOut = collection.LeftOut() + len(r.Skipped) + len(r.Duplicates)
 		return err
 	}, func(out io.Writer, r *updated) {
@@ -118,7 +118,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
 	defer limitMemory()()
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
+	reading := user.ReadOptions{Strict: f.strict, Warnings: &collection.Warnings, Progress: tell}
 	if spill, err := feature.NewSpill(filepath.Dir(f.index)); err == nil { // otherwise features stay in memory
 		defer spill.Close()
 		reading.Spill = spill

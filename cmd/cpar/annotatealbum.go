@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -16,6 +16,7 @@ import (
 	"cpar/user/album/blobs"
 	"cpar/user/album/catalogue"
 	"cpar/user/album/query"
+	"cpar/user/device"
 	"cpar/user/library"
 )
 
@@ -71,20 +72,15 @@ func (f *annotateFlags) annotateAlbum(cmd *cobra.Command, words []string) error 
 		for done := 0; done < len(todo); done += albumBatch {
 			bar.On(cmd.ErrOrStderr()).Report("annotating", done, len(todo))
 			some := todo[done:min(done+albumBatch, len(todo))]
-			found, first, err := askForAlbum(cmd.Context(), kept, some, func(ctx context.Context, list []photo.Photo, take func(library.Result)) error {
-				s, err := library.Ask(ctx, x, list, o, take)
-				sum.Failed += s.Failed
-				return err
-			})
+			found, failures, first, err := askForAlbum(cmd, kept, x, some, o)
 			if err == nil && len(found) > 0 {
 				err = kept.Suggest(cmd.Context(), found)
 			}
 			if err != nil {
 				return err
 			}
-			if failed == nil {
-				failed = first
-			}
+			sum.Failed += failures
+			failed = cmp.Or(failed, first)
 			for _, list := range found {
 				sum.Found++
 				sum.Keywords += len(list)
@@ -106,11 +102,11 @@ func (f *annotateFlags) annotateAlbum(cmd *cobra.Command, words []string) error 
 }
 
 // askForAlbum fetches photos of the album, asks about them, and returns the
-// keywords found, by path, and the first failure of a photo.
-func askForAlbum(ctx context.Context, a *album.Album, photos []*catalogue.Photo, ask func(context.Context, []photo.Photo, func(library.Result)) error) (found map[string][]catalogue.Keyword, first, err error) {
-	dir, remove, err := a.Fetch(ctx, photos)
+// keywords found, by path, the number of photos that failed, and the first failure.
+func askForAlbum(cmd *cobra.Command, a *album.Album, x *device.Index, photos []*catalogue.Photo, o library.Options) (found map[string][]catalogue.Keyword, failed int, first, err error) {
+	dir, remove, err := a.Fetch(cmd.Context(), photos)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
 	defer remove()
 	list := make([]photo.Photo, len(photos))
@@ -120,7 +116,8 @@ func askForAlbum(ctx context.Context, a *album.Album, photos []*catalogue.Photo,
 		path[list[i].Path] = p.Path()
 	}
 	found = map[string][]catalogue.Keyword{}
-	err = ask(ctx, list, func(r library.Result) {
+	sum, err := library.Ask(cmd.Context(), x, list, o, func(r library.Result) {
+		tellCutShort(cmd, path[r.Path], &r)
 		if r.Err != nil && first == nil {
 			first = fmt.Errorf("%s: %w", sanitize.Text(path[r.Path]), r.Err)
 		}
@@ -128,5 +125,5 @@ func askForAlbum(ctx context.Context, a *album.Album, photos []*catalogue.Photo,
 			found[path[r.Path]] = append(found[path[r.Path]], catalogue.Keyword{Word: k.Word, Source: catalogue.Suggested, Probability: uint8(math.Round(100 * k.Probability))})
 		}
 	})
-	return found, first, err
+	return found, sum.Failed, first, err
 }

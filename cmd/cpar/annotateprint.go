@@ -70,6 +70,12 @@ func annotatedOf(r *library.Result) annotated {
 
 const cutShort = "the end of the file is missing; its beginning was annotated"
 
+func tellCutShort(cmd *cobra.Command, path string, r *library.Result) {
+	if r.CutShort && r.Err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s\n", sanitize.Text(path), cutShort)
+	}
+}
+
 // An annotatePrinter collects results and prints them after the last request.
 type annotatePrinter struct {
 	cmd     *cobra.Command
@@ -174,9 +180,7 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 // print prints a result. If keywords are written, it prints them only with
 // --verbose.
 func (p *annotatePrinter) print(r *library.Result, w photoWords) {
-	if r.CutShort && r.Err == nil {
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", sanitize.Text(r.Path), cutShort)
-	}
+	tellCutShort(p.cmd, r.Path, r)
 	out, written := p.cmd.OutOrStdout(), p.f.write.to != ""
 	switch {
 	case r.Err != nil || w.err != nil:

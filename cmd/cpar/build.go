@@ -358,6 +358,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 			reading.Spill = spill
 		}
 	}
+	reading.Warnings = &collection.Warnings
 	images, duplicates, skipped, err := user.ReadDistinctPhotos(ctx, collection.Photos, reading)
 	if err != nil {
 		return nil, err

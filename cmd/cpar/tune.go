@@ -94,6 +94,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
+	opt.Warnings = &collection.Warnings
 	keep, err := f.keep(&opt)
 	if err != nil {
 		return err

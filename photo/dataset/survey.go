@@ -69,7 +69,7 @@ func (c *Collection) Uncertain() (list []Warning) {
 	items := c.names()
 	for _, w := range c.Warnings {
 		switch w.Kind {
-		case NoKeywords, TooMany, Spelling, SplitMismatch, Note:
+		case NoKeywords, TooMany, Spelling, SplitMismatch, CutShort, Note:
 		case Missing:
 			// A missing table or folder may hide photos.
 			if c.Format != Manifest && !photo.IsPhoto(w.Name) {

@@ -22,6 +22,7 @@ const (
 	Spelling      Kind = "spellings"          // spellings were merged, nothing was skipped
 	Unreadable    Kind = "unreadable-file"    // the file is skipped
 	Ignored       Kind = "ignored-file"       // an image or link that this importer does not read
+	CutShort      Kind = "cut-short"          // the end of the file is missing, its beginning counts
 	SplitMismatch Kind = "split-mismatch"     // split.csv and the collection disagree
 	Note          Kind = "note"               // a remark on the whole collection, nothing was skipped
 )
@@ -38,6 +39,7 @@ var kinds = []struct {
 	{Duplicate, "duplicate path, the first kept", "duplicate paths, the first of each kept", false},
 	{Unreadable, "file unreadable", "files unreadable", true},
 	{Ignored, "file or link ignored", "files or links ignored", true},
+	{CutShort, "file without its end, the beginning counts", "files without their ends, the beginnings count", false},
 	{NoKeywords, "image without keywords", "images without keywords", false},
 	{BadKeyword, "unusable keyword dropped", "unusable keywords dropped", true},
 	{TooMany, fmt.Sprintf("image with more than %d keywords, of which the first %[1]d count", MaxKeywords),

@@ -335,6 +335,9 @@ func TestTruncatedPhotoIsAnnotated(t *testing.T) {
 	if all[0].Err != nil || !all[0].CutShort || all[1].CutShort || len(all[0].Files) != 1 || sum.Failed > 0 {
 		t.Errorf("%+v, %+v", sum, all[0])
 	}
+	if all, _ := w.annotate(sidecars()); !all[0].CutShort || !all[0].Known || all[1].CutShort {
+		t.Errorf("again: %+v", all)
+	}
 }
 
 // A copy of a photo of the same run was not known before it.

@@ -100,6 +100,7 @@ func (w *annotator) answered(queue []question, first int, some []device.Annotate
 		a = together(j.heard)
 		if j.heard = nil; j.err == nil {
 			known := newAnswer(a.Keywords, a.Near, w.o.Everything)
+			known.CutShort = w.results[j.at].CutShort
 			j.answer, j.fresh = &known, true
 		}
 		a.Pending, a.Keywords, a.Near = nil, nil, nil

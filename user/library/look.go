@@ -154,6 +154,7 @@ func (w *annotator) tell(j *job) {
 	w.final[j.at] = true
 	r.Known = !j.fresh && w.x != nil
 	r.copied = r.Known && w.fresh[j.content]
+	r.CutShort = r.CutShort || j.answer.CutShort
 	all := j.answer.keywords()
 	for _, k := range all {
 		if len(r.Keywords) < w.o.MaxKeywords && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {
@@ -228,6 +229,7 @@ func (w *annotator) prepare(ctx context.Context, j *job) error {
 		return ErrIncomplete
 	}
 	j.content = decode.ContentDigest(data)
+	w.results[j.at].CutShort = decode.Truncated(data)
 	if w.once(j) || w.recall(j) {
 		return nil
 	}
@@ -238,7 +240,6 @@ func (w *annotator) prepare(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	w.results[j.at].CutShort = decode.Truncated(data)
 	j.frames[0] = device.Extracted(w.list[j.at].Path, features)
 	return nil
 }

@@ -166,6 +166,7 @@ func (i *intent) edit(now []byte) *metadata.Edit {
 type answer struct {
 	Keywords []keyword   `json:"k,omitempty"`
 	Near     []neighbour `json:"n,omitempty"`
+	CutShort bool        `json:"c,omitempty"`
 }
 
 type keyword struct {
