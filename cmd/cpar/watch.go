@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -29,10 +30,19 @@ type watchFlags struct {
 	onlyOnPower   bool
 	hours         string
 	install       string
+	asJSON        bool
 
 	limits  pause.Limits
 	arrival *arrival.Watcher
 	status  *watchStatus
+	failed  map[string]bool // by path, whether the last try of a photo failed
+}
+
+// watched is the JSON output of watch, which counts photos since its start.
+type watched struct {
+	Seen    int `json:"seen"`
+	Written int `json:"written"`
+	Failed  int `json:"failed"`
 }
 
 func watchCommand() *cobra.Command {
@@ -41,8 +51,8 @@ func watchCommand() *cobra.Command {
 		Use:   "watch FOLDER…",
 		Short: "annotate new photos as they arrive",
 		Long: `watch annotates photos as they arrive in folders, as cpar annotate --write does, until ^C
-ends it. It writes sidecars, or into JPEG files with --write embedded. It begins with the photos
-that are there, except those that this device has annotated before.
+ends it, and then prints how many. It writes sidecars, or into JPEG files with --write embedded.
+It begins with the photos that are there, except those that this device has annotated before.
 
 A photo is annotated once it has settled: the size and time of its files have not changed
 for some seconds (--settle), and a JPEG file has its end. A photo is annotated once, even
@@ -61,6 +71,8 @@ of macOS or a scheduled task of Windows. It installs nothing. cpar doctor shows 
 of each watch. Without --verbose, no photo or keyword appears in the log.`,
 		Example: `  $ cpar watch photos/ --hours 22-6 --only-on-power
   2026-07-12 22:03  wrote 41 words for 12 photos into 12 files
+  ^C
+  13 photos seen, 12 written, 1 failed
 
   $ cpar watch photos/ --install > ~/.config/systemd/user/cpar-watch.service`,
 		Args: someArgs("a folder of photos"),
@@ -75,6 +87,8 @@ of each watch. Without --verbose, no photo or keyword appears in the log.`,
 	c.Flags().StringVar(&f.hours, "hours", "", "annotate only during this part of the day, such as 22-6 or 22:30-6:15")
 	c.Flags().StringVar(&f.install, "install", "", "print how to start watch with your session: `systemd`, launchd or task (default: as this system does)")
 	c.Flags().Lookup("install").NoOptDefVal = serviceHere
+	jsonFlag(c, &f.asJSON)
+	c.Flags().Lookup("json").Usage = "print the numbers of photos at the end as JSON, and everything else to standard error"
 	return c
 }
 
@@ -101,6 +115,10 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if f.status, err = openWatchStatus(a.this, args); err != nil {
 		return err
 	}
+	out := cmd.OutOrStdout()
+	if f.asJSON {
+		cmd.SetOut(cmd.ErrOrStderr())
+	}
 	f.watch(cmd, args)
 	defer f.arrival.Close()
 	go f.tellEmpty(cmd)
@@ -110,7 +128,16 @@ func (f *watchFlags) run(cmd *cobra.Command, args []string) (err error) {
 		err = nil // ^C is the usual way to end watch
 	}
 	f.status.close(err)
-	return err
+	cmd.SetOut(out)
+	t := watched{Seen: len(f.failed), Written: f.status.state.Photos}
+	for _, failed := range f.failed {
+		if failed {
+			t.Failed++
+		}
+	}
+	return cmp.Or(err, output(cmd, f.asJSON, t, func() {
+		fmt.Fprintf(out, "%s seen, %d written, %d failed\n", photosOf(t.Seen), t.Written, t.Failed)
+	}))
 }
 
 func (f *watchFlags) check(cmd *cobra.Command) (err error) {
@@ -179,6 +206,7 @@ func (f *watchFlags) follower(cmd *cobra.Command, args []string, l *library.Libr
 			}
 		}
 	}
+	f.failed = map[string]bool{}
 	w.Each = func(r library.Result) { f.printResult(cmd, r) }
 	w.Batch = func(sum library.Summary) {
 		f.status.set(func(s *watchState) {
@@ -195,6 +223,7 @@ func (f *watchFlags) follower(cmd *cobra.Command, args []string, l *library.Libr
 }
 
 func (f *watchFlags) printResult(cmd *cobra.Command, r library.Result) {
+	f.failed[r.Path] = r.Err != nil
 	switch {
 	case r.Err != nil:
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", sanitize.Text(r.Path), r.Err)
