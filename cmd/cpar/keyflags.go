@@ -17,6 +17,7 @@ import (
 	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/sanitize"
 	"cpar/user"
 	"cpar/user/device"
 )
@@ -234,7 +235,7 @@ func passphraseFrom(file string) (string, error) {
 	}
 	pass := string(bytes.TrimRight(b, "\r\n"))
 	if pass == "" {
-		return "", fmt.Errorf("reading the passphrase file: %w: it is empty", cpar.ErrKey)
+		return "", hint.Add(hint.Kind(fmt.Errorf("the passphrase file %s is empty", sanitize.Text(file)), cpar.ErrKey), "write the passphrase into it, or name another file")
 	}
 	return pass, nil
 }
