@@ -207,7 +207,18 @@ func (f *watchFlags) follower(cmd *cobra.Command, args []string, l *library.Libr
 		}
 	}
 	f.failed = map[string]bool{}
-	w.Each = func(r library.Result) { f.printResult(cmd, r) }
+	told := false
+	w.Each = func(r library.Result) {
+		f.printResult(cmd, r)
+		if r.Undone && !told {
+			told = true
+			folders := ""
+			for _, folder := range args {
+				folders += " " + shellWord(folder)
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: photos whose run was undone are left out; cpar annotate%s --write %s annotates them\n", folders, f.place.to)
+		}
+	}
 	w.Batch = func(sum library.Summary) {
 		f.status.set(func(s *watchState) {
 			s.Photos += sum.Written

@@ -87,6 +87,7 @@ type Result struct {
 	Known    bool             // the answer was already stored
 	copied   bool             // the answer was stored in this run, for another photo with the same content
 	Finished bool             // an earlier run had finished the photo
+	Undone   bool             // Options.Once skipped the photo, and the run that annotated it was undone
 	// CutShort reports that the file is truncated but could be read.
 	CutShort bool
 	// Beside reports that the keywords are in a sidecar, because the file

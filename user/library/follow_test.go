@@ -16,6 +16,7 @@ import (
 	"cpar"
 	"cpar/model/rank"
 	"cpar/photo"
+	"cpar/photo/metadata"
 	"cpar/user/device"
 )
 
@@ -130,6 +131,34 @@ func TestFollowerWritesOneRunPerBurst(t *testing.T) {
 	results, _, _ := w.follow(sidecars(), w.list)
 	if len(w.tree()) != len(before) || w.questions() != asked || len(results) != 6 {
 		t.Errorf("annotated again after an undo: %d questions after %d", w.questions(), asked)
+	}
+}
+
+// TestFollowerLeavesUndonePhotosToAnnotate checks that a follower reports the
+// photos that it skips because their run was undone, even if an undo has touched
+// their files, and that Annotate still writes them.
+func TestFollowerLeavesUndonePhotosToAnnotate(t *testing.T) {
+	for _, where := range []metadata.Where{metadata.Sidecar, metadata.Embedded} {
+		w, o := newWorld(t, 2), sidecars()
+		o.Where = where
+		w.follow(o, w.list)
+		for range 2 {
+			if results, _, _ := w.follow(o, w.list); results[0].Undone || results[1].Undone {
+				t.Errorf("%s: undone before the undo: %+v", where, results)
+			}
+		}
+		w.undo("")
+		for range 2 {
+			if results, _, _ := w.follow(o, w.list); !results[0].Undone || !results[1].Undone || len(results[0].Files) > 0 {
+				t.Errorf("%s: after the undo: %+v", where, results)
+			}
+		}
+		if _, sum := w.annotate(o); sum.Written != 2 {
+			t.Errorf("%s: annotate writes %+v", where, sum)
+		}
+		if results, _, _ := w.follow(o, w.list); results[0].Undone {
+			t.Errorf("%s: undone although annotated again", where)
+		}
 	}
 }
 

@@ -126,9 +126,10 @@ func (w *annotator) once(j *job) bool {
 	}
 	w.l.mu.Lock()
 	defer w.l.mu.Unlock()
-	if !w.l.mem.annotated(j.path, j.content) {
+	if !w.l.mem.annotated(j.path, j.content, false) {
 		return false
 	}
+	w.results[j.at].Undone = !w.l.mem.annotated(j.path, j.content, true)
 	j.answer = new(answer)
 	return true
 }
@@ -141,7 +142,7 @@ func (w *annotator) stored(content digest, key string) (*answer, bool) {
 			raw, ok = w.l.mem.answers[answerKey{content, earlier}]
 		}
 	}
-	if !ok && w.o.Once { // accept an answer of another generation
+	if !ok && w.o.Once && key != "" { // accept an answer of another generation, but none if once has skipped the photo
 		raw, ok = w.l.mem.answers[answerKey{content, w.l.mem.latest[content]}]
 	}
 	w.l.mu.Unlock()

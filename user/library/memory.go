@@ -222,9 +222,13 @@ func (m *memory) finished(path string, content digest, want string) bool {
 	})
 }
 
-func (m *memory) annotated(path string, content digest) bool {
+// annotated reports whether a run has annotated a photo. If `alive` is set, runs
+// that were undone do not count.
+func (m *memory) annotated(path string, content digest, alive bool) bool {
 	p := m.photos[path]
-	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool { return f.content == content })
+	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
+		return f.content == content && (!alive || f.run == "" || m.alive(f.run, path))
+	})
 }
 
 // wroteTo returns the words that runs wrote for a photo. If `sure` is set, it

@@ -291,7 +291,7 @@ func (w *annotator) finished(b batch) {
 	}
 	for _, j := range b.jobs {
 		r := &w.results[j.at]
-		if j.err != nil {
+		if j.err != nil || r.Undone { // a photo whose run was undone stays open to another run
 			continue
 		}
 		if info, err := os.Stat(j.path); len(r.Files) > 0 && err == nil {
