@@ -90,6 +90,9 @@ func (r *built) print(cmd *cobra.Command) {
 	}
 	if v := r.Validation; v != nil {
 		fmt.Fprintf(out, "tried on your own photos, with %d keywords each: of the %.0f words that the photos of one test have, it finds %.0f at least once. Averaged over these words, %.0f %% of its keywords are right, and it finds %.0f %% of yours\n", v.Keywords, v.Words, v.Nplus, v.P, v.R)
+		if r.Ranker == rank.KindCalibrated.String() {
+			fmt.Fprintln(out, "cpar annotate leaves out the unlikely ones, so that about two in three of its keywords are right (--right)")
+		}
 	}
 	if c := r.Choice; c != nil {
 		fmt.Fprintf(out, "scheme %s", c.Scheme)
