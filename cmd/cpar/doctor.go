@@ -98,10 +98,10 @@ func (d *doctorFlags) run(ctx context.Context) {
 		if d.detailed {
 			detail = ": photos are compared by " + u.Embedding.String()
 		}
-		d.findings.OK("network", "%s, run by %s%s", sanitize.Text(d.model.path), sanitize.Text(u.Runtime), detail)
 		if d.model.path == bundled.Name {
-			d.findings.OK("network", "%s: %s", gives, do)
+			detail += ". " + gives + ": " + do
 		}
+		d.findings.OK("network", "%s, run by %s%s", sanitize.Text(d.model.path), sanitize.Text(u.Runtime), detail)
 	}
 }
 
