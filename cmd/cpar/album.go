@@ -339,7 +339,7 @@ different file of the same name is never overwritten.
 		Args: someArgs("a query"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
-				return usageError(cmd, fmt.Errorf("cpar album get needs --to FOLDER"))
+				return missing(cmd, "--to FOLDER")
 			}
 			a, _, photos, err := f.found(args, true, false, &vocabulary.Vocabulary{})
 			if err != nil {

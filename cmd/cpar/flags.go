@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +43,14 @@ func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
 }
 
+// missing returns a usage error for a missing argument, with the first example
+// of the command's help.
+func missing(c *cobra.Command, what string) error {
+	example, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(c.Example), "$ "), "\n")
+	example, _, _ = strings.Cut(example, "   ") // cuts off a remark
+	return hint.Add(exitcode.UsageError(fmt.Errorf("%s needs %s", c.CommandPath(), what)), "for example: %s; see: %s --help", example, c.CommandPath())
+}
+
 // noArgs, oneArg and someArgs check the number of arguments. `what` describes a
 // missing argument in error messages.
 func noArgs(c *cobra.Command, args []string) error {
@@ -54,7 +63,7 @@ func noArgs(c *cobra.Command, args []string) error {
 func oneArg(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usageError(c, fmt.Errorf("%s needs %s, and has %d arguments", c.CommandPath(), what, len(args)))
+			return missing(c, fmt.Sprintf("%s, and has %d arguments", what, len(args)))
 		}
 		return nil
 	}
@@ -63,7 +72,7 @@ func oneArg(what string) cobra.PositionalArgs {
 func someArgs(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usageError(c, fmt.Errorf("%s needs %s", c.CommandPath(), what))
+			return missing(c, what)
 		}
 		return nil
 	}

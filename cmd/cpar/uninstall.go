@@ -75,6 +75,9 @@ func (f *uninstallFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	if len(names) == 0 {
+		if f.yes {
+			return hint.Add(usageOf("cpar uninstall --yes needs the places to remove"), "for example: cpar uninstall cache --yes; cpar uninstall lists them")
+		}
 		return output(cmd, f.asJSON, r, func() { r.list(cmd) })
 	}
 	picked, err := pick(cmd, r.Places, names)
@@ -174,7 +177,7 @@ func (r *uninstalled) list(cmd *cobra.Command) {
 			}
 		}
 	}
-	next(cmd, "cpar uninstall PLACE… removes what you pick, and cpar uninstall all everything but the key")
+	next(cmd, "cpar uninstall PLACE… removes what you pick, such as cpar uninstall cache, and cpar uninstall all everything but the key")
 }
 
 func (f *uninstallFlags) print(out io.Writer, picked []device.Place) {
