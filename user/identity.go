@@ -56,39 +56,28 @@ const (
 	// identityChunk is the maximum number of identities in a segment.
 	identityChunk = 1 << 24
 	// All segments except the last, the tail, hold a multiple of identityTail
-	// identities. Adding photos rewrites the tail. If the tail becomes full,
-	// the segment before it is rewritten too, unless that segment holds at
-	// least identityRecent identities. The number of segments thus stays
-	// small.
-	identityTail, identityRecent = 256, 2 * 256
+	// identities. Adding photos rewrites the tail.
+	identityTail = 256
 )
 
 // writeIdentities encrypts and writes the identities that the segments in the
 // manifest do not cover.
 func writeIdentities(x *index.Index, w *index.Writer, all []identity) error {
-	var held []int
-	first := 0
+	first, last := 0, 0
 	for _, s := range w.Manifest.Segments {
 		if s.Kind == cpar.SegmentIdentities {
-			held = append(held, identitiesIn(s))
-			first += identitiesIn(s)
+			last = identitiesIn(s)
+			first += last
 		}
 	}
 	if first == len(all) {
 		return nil
 	}
-	drop := func() {
-		first -= held[len(held)-1]
-		held = held[:len(held)-1]
-	}
-	if len(held) > 0 && first%identityTail != 0 {
-		drop()
+	if first%identityTail != 0 {
+		first -= last
+		w.DropLast(cpar.SegmentIdentities)
 	}
 	full := len(all) - len(all)%identityTail
-	if len(held) > 0 && full > first && held[len(held)-1] < identityRecent {
-		drop()
-	}
-	w.Keep(cpar.SegmentIdentities, len(held))
 	for first < len(all) {
 		to := min(full, first+identityChunk)
 		if first == full {

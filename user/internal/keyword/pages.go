@@ -28,10 +28,6 @@ const (
 	// Entries may use amendmentRoom bytes.
 	amendmentSize = cpar.KeywordAmendmentBytes - aead.Overhead
 	amendmentRoom = amendmentSize - 8 - 2
-	// recentPages is the number of pages that complete a segment. Filling a
-	// page uploads at most this number of pages, and the number of segments
-	// stays small.
-	recentPages = 2
 )
 
 // PageBytes returns the length of an encrypted page of t.
@@ -125,12 +121,9 @@ func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 // `chunk` bytes, then the tail. The first `keep` segments of table `before`
 // stay and precede the new segments.
 func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint64, chunk int) (keep int, segments [][]byte) {
-	from, pages := 0, []byte(nil)
+	from := 0
 	if before != nil && before.epoch == t.epoch {
 		from, keep = before.pages(), before.segments
-	}
-	if t.pages() > from && keep > 0 && before.recent != nil {
-		keep, pages = keep-1, slices.Clone(before.recent)
 	}
 	plain, bindings := [][]byte{}, [][]byte{}
 	digest := sha256.New()
@@ -145,7 +138,7 @@ func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint
 	add(t.plainPage(t.pages()), c.bindingTo("tail", generation))
 	add(t.plainAmendments(), c.bindingTo("amendments", generation))
 	nonces := seed.New(source.Fresh("keywords", generation, [sha256.Size]byte(digest.Sum(nil))))
-	var tail []byte
+	var pages, tail []byte
 	for i := range plain {
 		if i < len(plain)-2 {
 			pages = c.box.Seal(pages, nonces, plain[i], bindings[i])
@@ -196,9 +189,6 @@ func (c *Cipher) openTable(segments [][]byte, records int, generation uint64) (*
 	for k, b := range full {
 		if err := c.openPages(t, b, pages); err != nil {
 			return nil, fmt.Errorf("segment %d: page %d of %d: %w", k, t.pages(), pages, err)
-		}
-		if k == len(full)-1 && len(b) < recentPages*size {
-			t.recent = b
 		}
 	}
 	if t.pages() != pages {

@@ -30,9 +30,7 @@ type Table struct {
 	lists  lists
 	// amended maps records in full pages to their new keywords.
 	amended  map[int][]uint16
-	segments int
-	// recent is the last of these segments if it has room for further pages.
-	recent []byte
+	segments int // of full pages
 }
 
 const pageRecords = cpar.KeywordPageRecords
