@@ -37,7 +37,7 @@ func (s *session) openCollection(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.result.Available = len(train)
+	s.result.Available, s.result.HeldOut = len(train), len(fresh)
 	for _, p := range spread(train, s.Photos) {
 		s.train = append(s.train, item{Photo: p})
 	}
@@ -56,7 +56,7 @@ func (s *session) divide(ctx context.Context) (train, fresh []dataset.Photo, err
 	if err != nil {
 		return nil, nil, err
 	}
-	s.result.People = c.People
+	s.result.People, s.result.Warnings = c.People, c.Warnings
 	train, fresh, ok, err := c.Split()
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +81,8 @@ func spread[T any](list []T, n int) []T {
 	return out
 }
 
-// readPhotos extracts features and drops photos that cannot be decoded.
+// readPhotos extracts features and drops duplicates and photos that cannot be
+// decoded.
 func (s *session) readPhotos(ctx context.Context) error {
 	return s.step(func() string {
 		return fmt.Sprintf("extract the features of %d photos", len(s.train)+len(s.fresh))
@@ -100,13 +101,17 @@ func (s *session) extract(ctx context.Context, items []item) (read []item, err e
 	for i, it := range items {
 		photos[i] = it.Photo
 	}
-	images, skipped, err := user.ReadPhotos(ctx, photos, user.ReadOptions{Cache: s.Cache, Network: s.Network, Progress: s.Progress})
+	images, duplicates, skipped, err := user.ReadDistinctPhotos(ctx, photos, user.ReadOptions{Cache: s.Cache, Warnings: &s.result.Warnings, Network: s.Network, Progress: s.Progress})
 	if err != nil {
 		return nil, err
 	}
+	for _, d := range duplicates {
+		skipped = append(skipped, user.Skipped{Name: d.Name})
+	}
+	s.result.LeftOut += len(skipped)
 	for _, it := range items {
 		if !slices.ContainsFunc(skipped, func(x user.Skipped) bool { return x.Name == it.Name }) {
-			it.vectors = images[len(read)].Vectors
+			it.vectors, it.Keywords = images[len(read)].Vectors, images[len(read)].Keywords
 			read = append(read, it)
 		}
 	}

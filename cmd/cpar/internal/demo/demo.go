@@ -66,9 +66,12 @@ type Options struct {
 type Result struct {
 	Collection string `json:"collection"`
 	// Records is the number of indexed photos, out of Available photos. Words
-	// is the number of different keywords that they have.
+	// is the number of different keywords that they have. The new photos come
+	// from HeldOut others. LeftOut counts duplicates and unusable photos.
 	Records   int `json:"records"`
 	Available int `json:"available"`
+	HeldOut   int `json:"held_out"`
+	LeftOut   int `json:"left_out"`
 	Words     int `json:"keywords"`
 	// MaxKeywords is the maximum number of keywords per photo.
 	MaxKeywords int    `json:"keywords_each"`
@@ -88,8 +91,9 @@ type Result struct {
 	Saw      CloudView `json:"cloud_saw"`
 	Page     string    `json:"page,omitempty"`
 	// People lists names of people that were left out of the keywords.
-	People []dataset.Frequency `json:"people_left_out,omitempty"`
-	Kept   string              `json:"kept,omitempty"`
+	People   []dataset.Frequency `json:"people_left_out,omitempty"`
+	Warnings []dataset.Warning   `json:"warnings,omitempty"`
+	Kept     string              `json:"kept,omitempty"`
 
 	Painted bool   `json:"-"`
 	Album   []item `json:"-"` // some of the indexed photos

@@ -12,8 +12,14 @@ import (
 
 // Print writes the result for a terminal.
 func (r *Result) Print(w io.Writer) {
-	if s := dataset.PeopleLeftOut(r.People); s != "" {
-		fmt.Fprintf(w, "\n%s\n", s)
+	for _, s := range []string{dataset.PeopleLeftOut(r.People), dataset.Summary(r.Warnings)} {
+		if s != "" {
+			fmt.Fprintf(w, "\n%s\n", s)
+		}
+	}
+	if !r.Painted {
+		fmt.Fprintf(w, "\nOf %s photos with keywords, %s were indexed and %d annotated. %d were left out as duplicates or unusable.\n",
+			count(r.Available+r.HeldOut), count(r.Records), len(r.Photos), r.LeftOut)
 	}
 	fmt.Fprintf(w, "\nKeywords of the new photos. ✓ marks keywords that people gave too.\n")
 	for _, p := range r.Photos {
