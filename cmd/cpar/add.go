@@ -115,7 +115,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
+func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) (err error) {
 	defer limitMemory()()
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	reading := user.ReadOptions{Strict: f.strict, Warnings: &collection.Warnings, Progress: tell}
@@ -123,16 +123,12 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 		defer spill.Close()
 		reading.Spill = spill
 	}
-	memo, err := f.cache.localStore(o.device, o.key)
-	if err != nil {
+	contents := user.ContentOptions{Strict: f.strict, Progress: tell}
+	if contents.Memo, err = f.cache.localStore(o.device, o.key); err != nil {
 		return err
 	}
 	if reading.Cache, err = f.cache.open(o.device, o.key); err != nil {
 		return err
-	}
-	contents := user.ContentOptions{Strict: f.strict, Progress: tell}
-	if memo != nil {
-		contents.Memo = memo
 	}
 	if f.dryRun {
 		reading.Cache, contents.ReadOnly = reading.Cache.ReadOnly(), true

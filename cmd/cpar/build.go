@@ -260,10 +260,8 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if err := f.checkOut(unlessJSON(cmd, f.asJSON), key, &o); err != nil {
 		return err
 	}
-	if key != nil || f.cache.folder != "" {
-		if reading.Cache, err = f.cache.open(this, key); err != nil {
-			return err
-		}
+	if reading.Cache, err = f.cache.open(this, key); err != nil {
+		return err
 	}
 	if f.dryRun {
 		reading.Cache = reading.Cache.ReadOnly()
@@ -377,12 +375,8 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 		return r, nil
 	}
 	o.Tune = tune.Options{PCA: o.PCA, Text: o.Text, Photos: collection.Photos, Network: reading.Network, Progress: o.Progress}
-	kept, err := f.cache.localStore(this, key)
-	if err != nil {
+	if o.Tune.Keep, err = f.cache.localStore(this, key); err != nil {
 		return nil, err
-	}
-	if kept != nil {
-		o.Tune.Keep = kept
 	}
 	b, decided, err := tune.Build(ctx, key, images, o)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"cpar/model/feature"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/localstore"
 )
 
 // cacheFlags select where the features of photos are kept between runs.
@@ -58,11 +57,15 @@ func (f *cacheFlags) opening(d *device.Device, key *user.Key, o *device.OpenOpti
 }
 
 // localStore returns the encrypted store of recomputable data, or nil.
-func (f *cacheFlags) localStore(d *device.Device, key *user.Key) (*localstore.Store, error) {
+func (f *cacheFlags) localStore(d *device.Device, key *user.Key) (user.Memo, error) {
 	if f.folder != "" || key == nil {
 		return nil, nil
 	}
-	return d.LocalStore(key, int64(f.limit)<<30)
+	v, err := d.LocalStore(key, int64(f.limit)<<30)
+	if v == nil { // otherwise the interface would not be nil
+		return nil, err
+	}
+	return v, err
 }
 
 func (f *cacheFlags) open(d *device.Device, key *user.Key) (*feature.Cache, error) {

@@ -139,9 +139,7 @@ func (f *likeFlags) paths(cmd *cobra.Command, a *asker, x *device.Index) (map[ui
 		items[i] = dataset.Photo{Name: p.Path, Path: p.Path}
 	}
 	opt := user.ContentOptions{Progress: a.options.Progress}
-	if memo, err := f.cache.localStore(a.this, a.key); err == nil && memo != nil {
-		opt.Memo = memo
-	}
+	opt.Memo, _ = f.cache.localStore(a.this, a.key) // without it, every photo is read
 	listed, read, _, err := user.ReadContents(cmd.Context(), items, opt)
 	if err != nil {
 		return nil, err

@@ -82,8 +82,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		return err
 	}
 	f.model.orBundled()
-	opt := user.ReadOptions{}
-	opt.Progress = bar.On(cmd.ErrOrStderr())
+	opt := user.ReadOptions{Progress: bar.On(cmd.ErrOrStderr())}
 	var err error
 	if f.model.path != "" {
 		if opt.Network, err = f.model.open(unlessJSON(cmd, f.asJSON)); err != nil {
@@ -155,11 +154,7 @@ func (f *tuneFlags) keep(opt *user.ReadOptions) (user.Memo, error) {
 	if opt.Cache, err = f.cache.open(this, key); err != nil {
 		return nil, err
 	}
-	v, err := f.cache.localStore(this, key)
-	if v == nil {
-		return nil, err
-	}
-	return v, nil
+	return f.cache.localStore(this, key)
 }
 
 func (r *tuned) print(out io.Writer) {
