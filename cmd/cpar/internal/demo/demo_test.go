@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -223,9 +222,9 @@ func TestKeepRefusesFoldersInUse(t *testing.T) {
 	}
 }
 
-func decodeURI(t *testing.T, url template.URL, kind string) []byte {
+func decodeURI(t *testing.T, url string, kind string) []byte {
 	t.Helper()
-	text, ok := strings.CutPrefix(string(url), "data:"+kind+";base64,")
+	text, ok := strings.CutPrefix(url, "data:"+kind+";base64,")
 	if !ok {
 		t.Fatalf("no %s: %.40s", kind, url)
 	}

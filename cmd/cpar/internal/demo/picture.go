@@ -3,7 +3,6 @@ package demo
 import (
 	"bytes"
 	"encoding/base64"
-	"html/template"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -22,7 +21,7 @@ const (
 
 // A picture is an image as a data: URI, so that the page needs no other file.
 type picture struct {
-	URL           template.URL
+	URL           string
 	Width, Height int
 }
 
@@ -73,7 +72,7 @@ func loadPicture(path string, side int) (picture, error) {
 }
 
 func newPicture(kind string, b []byte, size image.Point) picture {
-	return picture{template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)), size.X, size.Y}
+	return picture{"data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b), size.X, size.Y}
 }
 
 // noise draws bytes as full rows of grey pixels, in about the proportions of
