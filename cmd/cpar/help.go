@@ -36,10 +36,24 @@ const allFlag = "all"
 func addHelp(root *cobra.Command) {
 	root.PersistentFlags().Bool(allFlag, false, "with --help, show all flags")
 	_ = root.PersistentFlags().MarkHidden(allFlag)
-	cobra.AddTemplateFunc("flagUsages", flagUsages)
-	before, _, _ := strings.Cut(root.UsageTemplate(), "{{if .HasAvailableLocalFlags}}")
-	_, after, _ := strings.Cut(root.UsageTemplate(), "{{if .HasHelpSubCommands}}")
-	root.SetUsageTemplate(before + "{{flagUsages .}}{{if .HasHelpSubCommands}}" + after)
+	root.SetUsageFunc(usage)
+}
+
+// usage writes cobra's usage of a command, with the flags of flagUsages. It does
+// without a template because text/template calls methods by name, so that the
+// linker keeps all exported methods.
+func usage(c *cobra.Command) error {
+	c.InitDefaultHelpFlag()
+	var text strings.Builder
+	plain := *c
+	plain.SetOut(&text)
+	err := new(cobra.Command).UsageFunc()(&plain) // the default
+	section := func(title string, flags *pflag.FlagSet) string {
+		return "\n\n" + title + ":\n" + strings.TrimSuffix(flags.FlagUsages(), "\n")
+	}
+	s := strings.Replace(text.String(), section("Global Flags", c.InheritedFlags()), "", 1)
+	fmt.Fprint(c.OutOrStderr(), strings.Replace(s, section("Flags", c.LocalFlags()), flagUsages(c), 1))
+	return err
 }
 
 func checkAll(c *cobra.Command) error {

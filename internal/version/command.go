@@ -12,8 +12,7 @@ import (
 // Add adds the command version and the flag --version, and returns the command.
 func Add(root *cobra.Command) *cobra.Command {
 	info := Of(root.Name())
-	root.Version = info.String()
-	root.SetVersionTemplate("{{.Version}}\n")
+	addFlag(root, info)
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
@@ -36,4 +35,25 @@ built with.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	root.AddCommand(c)
 	return c
+}
+
+// addFlag adds the flag --version. cobra's own flag would need a template for
+// this output (see usage in cmd/cpar).
+func addFlag(root *cobra.Command, info Info) {
+	shorthand := "v"
+	if root.PersistentFlags().ShorthandLookup(shorthand) != nil {
+		shorthand = ""
+	}
+	root.Flags().BoolFuncP("version", shorthand, "version for "+root.Name(), func(string) error {
+		return root.Flags().Set("help", "true") // then cobra calls only the help function
+	})
+	root.Flags().Lookup("version").DefValue = "false" // for the manual page
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if root.Flags().Changed("version") {
+			fmt.Fprintln(c.OutOrStdout(), info)
+			return
+		}
+		help(c, args)
+	})
 }
