@@ -3,8 +3,9 @@ package demo
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"cpar/internal/humanfmt"
 	"cpar/photo/dataset"
@@ -88,10 +89,4 @@ func Bytes(n uint64) string {
 }
 
 // count writes 20000 as 20,000.
-func count(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func count(n int) string { return humanize.Comma(int64(n)) }
