@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/CycloneDX/cyclonedx-gomod/pkg/generate/bin"
@@ -39,13 +38,12 @@ func (s stage) program(name string) string {
 
 // compile builds the programs of a target. It embeds version, revision and date
 // itself, because the version that the go command embeds also depends on the git
-// tags in the checkout. grpcnotrace leaves out debugging pages of gRPC, whose
-// html/template keeps all exported methods in cpar, 6.5 MB.
-func (r *release) compile(s stage, tags ...string) error {
+// tags in the checkout.
+func (r *release) compile(s stage, tags string) error {
 	of := r.module + "/internal/version."
 	stamps := fmt.Sprintf("-s -w -X %snumber=v%s -X %srevision=%s -X %sdate=%s", of, r.version, of, r.revision, of, r.date.Format("2006-01-02T15:04:05Z"))
 	for _, name := range programs {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(append(tags, "grpcnotrace"), ","), "-ldflags", stamps, "-o", s.program(name), "./cmd/"+name)
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", stamps, "-o", s.program(name), "./cmd/"+name)
 		cmd.Dir, cmd.Stderr = r.root, os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+s.os, "GOARCH="+s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOFLAGS=-modcacherw")
 		if err := cmd.Run(); err != nil {
@@ -75,7 +73,7 @@ func (r *release) common() (string, error) {
 		}
 	}
 	host := stage{target: target{runtime.GOOS, runtime.GOARCH}, folder: filepath.Join(r.work, "host")}
-	if err := r.compile(host); err != nil {
+	if err := r.compile(host, ""); err != nil {
 		return "", err
 	}
 	for _, name := range programs {
@@ -109,7 +107,7 @@ func (r *release) stage(t target, common string) (stage, error) {
 	if err := os.CopyFS(s.folder, os.DirFS(common)); err != nil {
 		return s, err
 	}
-	if err := r.compile(s); err != nil {
+	if err := r.compile(s, ""); err != nil {
 		return s, err
 	}
 	if t.os == containers {

@@ -154,6 +154,11 @@ var testPackages = []string{module + "/internal/testing", module + "/user/intern
 var rooms = []room{
 	cloudRoom,
 	{
+		name: "the module in place of gRPC",
+		in:   below(module + "/internal/grpc"),
+		may:  []string{"errors", "fmt"},
+	},
+	{
 		name: "the owner",
 		in:   below(module + "/user"),
 		never: []ban{

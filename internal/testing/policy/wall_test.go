@@ -226,6 +226,10 @@ var plants = []struct{ name, file, text, want string }{
 		"module cpar\n\nreplace golang.org/x/sys => ./plant\n", "go.mod: has a replace directive"},
 	{"modules replaced in a block", "go.mod",
 		"module cpar\n\nreplace(\n\tgolang.org/x/sys v0.1.0 => ./plant // as it was\n)\n", "go.mod: has a replace directive"},
+	{"another module in the place of gRPC", "go.mod",
+		"module cpar\n\nreplace google.golang.org/grpc => ../grpc\n", "go.mod: has a replace directive"},
+	{"the module in the place of gRPC connects", "internal/grpc/plant.go",
+		"package grpc\nimport _ \"net\"\n", "imports net: not on the list"},
 	{"a workspace", "go.work", "go 1.26.0\n\nuse .\nuse ../other\n", "go.work: is a workspace"},
 	{"a vendor folder", "vendor/modules.txt", "# golang.org/x/sys v0.1.0\n", "vendor: is a vendor folder"},
 

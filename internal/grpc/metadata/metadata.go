@@ -1,0 +1,2 @@
+// Package metadata exists because go mod tidy looks for it.
+package metadata

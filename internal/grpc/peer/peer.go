@@ -1,0 +1,2 @@
+// Package peer exists because go mod tidy looks for it.
+package peer
