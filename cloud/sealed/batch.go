@@ -15,6 +15,7 @@ const operandWords = 2048
 type workspace struct {
 	tiles []mod48.Tile
 	rows  [][]uint64
+	sums  [][mod48.TileRows][mod48.MaxRequests]uint64 // of each tile
 }
 
 // evaluateBatch computes the same result as evaluateSingly for up to sixteen
@@ -22,13 +23,8 @@ type workspace struct {
 // the same rows of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
-	for group := first; group < last; group++ {
-		for _, a := range replies {
-			lattice.Words(a.Words[group*k:][:k], x.groups[group].Addends)
-		}
-	}
 	some := max(1, min(operandWords/x.params.RowLen(), k))
-	w := workspace{tiles: make([]mod48.Tile, some)}
+	w := workspace{tiles: make([]mod48.Tile, some), sums: make([][mod48.TileRows][mod48.MaxRequests]uint64, some)}
 	for from := 0; from < k; from += some {
 		if err := x.multiply(ctx, &w, replies, requests, [2]int{first, last}, [2]int{from, min(from+some, k)}); err != nil {
 			return err
@@ -47,37 +43,40 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}
-	// As t counts up, the loop visits all rows of mod48.TileRows groups, then
-	// all rows of the next such groups.
+	addends := x.corrected()
 	var now, ahead [mod48.TileRows][]byte
-	var dst [mod48.TileRows][mod48.MaxRequests]uint64
-	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {
-		at = groups[0] + t/len(tiles)*mod48.TileRows
-		count = max(0, min(mod48.TileRows, groups[1]-at))
+	prefetch := func(at, t int) {
+		for i := range min(mod48.TileRows, groups[1]-at) {
+			ahead[i] = p.Row(x.groups[at+i].Matrix, rows[0]+t)
+		}
+	}
+	prefetch(groups[0], 0)
+	for at := groups[0]; at < groups[1]; at += mod48.TileRows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		runtime.Gosched() // other requests need a core for a moment
+		count := min(mod48.TileRows, groups[1]-at)
+		for t := range tiles {
+			now = ahead
+			if t+1 < len(tiles) {
+				prefetch(at, t+1)
+			} else {
+				prefetch(at+mod48.TileRows, 0)
+			}
+			tiles[t].Times(w.sums[t][:], now[:count], ahead[:count])
+		}
+		// Write neighbouring words together, because each reply is longer than a
+		// cache.
 		for i := range count {
-			to[i] = p.Row(x.groups[at+i].Matrix, rows[0]+t%len(tiles))
-		}
-		return at, count
-	}
-	for t := 0; ; t++ {
-		at, count := take(&now, t)
-		if count == 0 {
-			return nil
-		}
-		if t%len(tiles) == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			runtime.Gosched() // other requests need a core for a moment
-		}
-		copy(ahead[:], now[:count])
-		take(&ahead, t+1)
-		tiles[t%len(tiles)].Times(dst[:count], now[:count], ahead[:count])
-		for j, a := range replies {
-			words := a.Words[at*k+rows[0]+t%len(tiles):]
-			for i := range count {
-				words[i*k] = x.modulus.Add(words[i*k], dst[i][j])
+			from := (at+i)*k + rows[0]
+			for j, a := range replies {
+				words := a.Words[from:][:len(tiles)]
+				for t, addend := range addends[from:][:len(tiles)] {
+					words[t] = x.modulus.Add(w.sums[t][i][j], addend)
+				}
 			}
 		}
 	}
+	return nil
 }

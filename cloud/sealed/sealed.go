@@ -9,6 +9,7 @@ package sealed
 
 import (
 	"fmt"
+	"sync"
 
 	"cpar"
 	"cpar/internal/lattice"
@@ -26,6 +27,9 @@ type Index struct {
 	groups  []*lattice.Group
 	records int
 	asked   bool // whether requests contain a matrix for these groups
+	// corrected returns the addend of each row plus mod48.Modulus.Correction,
+	// which batches add. The first batch computes them.
+	corrected func() []uint64
 	// clustered holds the groups of hidden cells, which have several records
 	// per row. It is nil in an index without cells.
 	clustered *Index
@@ -49,6 +53,17 @@ func NewIndex(p lattice.Params, id cpar.IndexID, first int, groups []*lattice.Gr
 		x.records += g.Count
 		x.roll = x.roll.Append(g.Seed, g.Count)
 	}
+	x.corrected = sync.OnceValue(func() []uint64 {
+		k := p.Records()
+		out := make([]uint64, len(groups)*k)
+		for i, g := range groups {
+			lattice.Words(out[i*k:][:k], g.Addends)
+			for row := range k {
+				out[i*k+row] = x.modulus.Add(out[i*k+row], x.modulus.Correction(p.Row(g.Matrix, row)))
+			}
+		}
+		return out
+	})
 	return x, nil
 }
 

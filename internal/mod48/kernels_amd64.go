@@ -22,7 +22,7 @@ func supported() []level {
 	return []level{plain}
 }
 
-func (c *constants) all() *[89]uint64 { return (*[89]uint64)(unsafe.Pointer(c)) }
+func (c *constants) all() *[84]uint64 { return (*[84]uint64)(unsafe.Pointer(c)) }
 
 // multiply implements Rows for len(dst) rows of n words each (at most limit),
 // starting at word `from`.
@@ -36,7 +36,8 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	case withIFMA:
 		foursIFMA(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.x[from:]), n/block)
 	case withAVX2:
-		foursAVX2(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.halves[from:]), n/block)
+		base := o.m.base((n/block+3)/4, 4)
+		foursAVX2(c, to, &base, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[from:]), n/block)
 	default:
 		o.multiplyPlain(dst, matrices, from, n)
 	}
@@ -52,12 +53,12 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		tile = TileRows
 	}
 	for first := 0; first < len(rows); first += tile {
-		var r, next [TileRows]*byte
+		var r [2 * TileRows]*byte // the second half is prefetched
 		for q := range tile {
 			i := min(first+q, len(rows)-1) // the last tile repeats the last row
-			r[q], next[q] = unsafe.SliceData(rows[i]), unsafe.SliceData(ahead[i])
+			r[q], r[TileRows+q] = unsafe.SliceData(rows[i]), unsafe.SliceData(ahead[i])
 			if active == withAVX2 && len(rows[i]) > 4*soon {
-				next[q] = unsafe.SliceData(rows[i][soon:])
+				r[TileRows+q] = unsafe.SliceData(rows[i][soon:])
 			}
 		}
 		to := dst[first:min(first+tile, len(rows))]
@@ -67,14 +68,14 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		for at := 0; at < n; at += limit {
 			some := min(limit, n-at)
 			if at == 0 && active == withAVX2 {
-				t.partAVX2(to, &r, &next, at, some)
+				t.partAVX2(to, &r, at, some)
 				continue
 			}
 			var out [TileRows][MaxRequests]uint64
 			if active == withAVX2 {
-				t.partAVX2(out[:len(to)], &r, &next, at, some)
+				t.partAVX2(out[:len(to)], &r, at, some)
 			} else {
-				t.partIFMA((*[6][MaxRequests]uint64)(out[:]), (*[6]*byte)(r[:]), (*[6]*byte)(next[:]), at, some)
+				t.partIFMA((*[6][MaxRequests]uint64)(out[:]), (*[6]*byte)(r[:]), (*[6]*byte)(r[TileRows:]), at, some)
 			}
 			if at == 0 {
 				copy(to, out[:])
@@ -90,7 +91,7 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 }
 
 func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, n int) {
-	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), (*[6][block]uint64)(unsafe.Pointer(&t.work.room))
+	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), &t.work.room
 	if t.groups == 2 {
 		tile16IFMA(c, dst, room, rows, ahead, WordBytes*at, x, stride, n/block)
 		return
@@ -102,43 +103,50 @@ func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, 
 	}
 }
 
-func (t *Tile) partAVX2(dst [][MaxRequests]uint64, rows, ahead *[TileRows]*byte, at, n int) {
+func (t *Tile) partAVX2(dst [][MaxRequests]uint64, rows *[2 * TileRows]*byte, at, n int) {
 	chunk := 2 // blocks, whose sums are exact
 	if t.m.c.bits == 48 {
 		chunk = 1
 	}
 	chunks, odd := n/block/chunk, n/block%chunk
-	var base [2][MaxRequests]uint64 // of high and low sums
-	for i, start := range t.m.c.starts {
-		// The multiple of q exceeds negative sums. The kernel adds a start for
-		// each chunk, and subtracts four for each block.
-		first := t.m.c.q<<12 - uint64(chunks+odd-4*n/block)*math.Float64bits(start)
-		for j := range base[i] {
-			base[i][j] = first
+	for i, base := range t.m.base(chunks+odd, 1) {
+		sums := &t.work.sums[i]
+		for j := range sums[0] {
+			sums[0][j] = base
+			if at == 0 && i == 1 {
+				sums[0][j] += t.fixed[j]
+			}
+		}
+		for q := range dst[1:] {
+			sums[1+q] = sums[0]
 		}
 	}
-	if at == 0 {
-		for j, f := range t.fixed {
-			base[1][j] += f
-		}
-	}
-	t.work.sums, t.work.squares = [2][TileRows][MaxRequests]uint64{}, [2][TileRows][4]uint64{}
-	t.chunksAVX2(rows, ahead, len(dst), at, chunk, chunks)
-	t.chunksAVX2(rows, ahead, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
-	closeTileAVX2(t.m.c.all(), &dst[0], &base, t.work.all(), len(dst))
+	t.chunksAVX2(rows, len(dst), at, chunk, chunks)
+	t.chunksAVX2(rows, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
+	closeTileAVX2(t.m.c.all(), &dst[0], t.work.all(), len(dst))
 }
 
-func (w *workspace) all() *[864]uint64 { return (*[864]uint64)(unsafe.Pointer(w)) }
+// base returns the values with which AVX2's high and low sums begin in each of
+// some lanes. The kernels add a start for each chunk. The multiple of q exceeds
+// negative sums.
+func (m *Modulus) base(chunks, lanes int) (b [2]uint64) {
+	for i, start := range m.c.starts {
+		b[i] = m.c.q<<12/uint64(lanes) - uint64(chunks)*math.Float64bits(start)
+	}
+	return b
+}
+
+func (w *workspace) all() *[384]uint64 { return (*[384]uint64)(unsafe.Pointer(&w.sums)) }
 
 // chunksAVX2 adds the products of chunks of some blocks to the workspace's sums.
-func (t *Tile) chunksAVX2(rows, ahead *[TileRows]*byte, count, at, blocks, chunks int) {
+func (t *Tile) chunksAVX2(rows *[2 * TileRows]*byte, count, at, blocks, chunks int) {
 	c, from, stride := t.m.c.all(), WordBytes*at, 8*lanes*len(t.requests[0])
 	switch x := t.packed[lanes*at:]; {
 	case chunks == 0:
 	case t.groups == 1:
-		tile8AVX2(c, t.work.all(), rows, ahead, count, from, &x[0], stride, blocks, chunks)
+		tile8AVX2(c, t.work.all(), rows, count, from, &x[0], stride, blocks, chunks)
 	default:
-		tile16AVX2(c, t.work.all(), rows, ahead, count, from, &x[0], stride, blocks, chunks)
+		tile16AVX2(c, t.work.all(), rows, count, from, &x[0], stride, blocks, chunks)
 	}
 }
 

@@ -27,7 +27,7 @@ func supported() []level { return []level{plain, withNEON} }
 // too small a gain over Rows for a kernel.
 
 // foursNEON stores the three sums of four rows of eights·8 words. x holds
-// Operand.halves.
+// Operand.prepared.
 //
 //go:noescape
 func foursNEON(places *[4][16]byte, sums *[4][3]uint64, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, eights int)
@@ -88,7 +88,7 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	for k := range dst {
 		at := from + k*n
 		row := func(s int) *byte { return unsafe.SliceData(matrices[s][WordBytes*at:]) }
-		foursNEON(&places, &sums, row(0), row(1), row(2), row(3), unsafe.SliceData(o.halves[at/8*12:]), n/8)
+		foursNEON(&places, &sums, row(0), row(1), row(2), row(3), unsafe.SliceData(o.prepared[at/8*12:]), n/8)
 		for s, sum := range sums {
 			dst[k][s] = o.m.close(sum[0], sum[1], sum[2])
 		}

@@ -55,7 +55,7 @@ type constants struct {
 	middle, top, upper            uint64 // middle = bits − 24, top = bits − 32, upper = 48 − bits
 	middleMask, topMask           uint64
 	words                         [2][64]byte    // VPERMB indices of the bytes of eight words
-	halves, whole                 [2][2][16]byte // VPSHUFB indices of the halves of two words, and of two words
+	whole                         [3][2][16]byte // VPSHUFB indices of two words in each half
 
 	// for the owner's kernels
 	last, drop              uint64  // last = q − 1, drop = 64 − bits
@@ -66,9 +66,9 @@ type constants struct {
 	fields                  [2][64]byte    // VPERMB indices of the bytes of eight fields
 	quads                   [2][2][16]byte // VPSHUFB indices of four fields, two at a time
 
-	// for tiles with AVX2
-	starts      [2]float64 // values of empty sums, 1.5·2¹⁰⁰ and 1.5·2⁵²
-	centre, one float64    // centre = 2⁵² + 2^(bits−1), one = 1
+	// for products with AVX2
+	starts [2]float64 // values of empty sums, 1.5·2¹⁰⁰ and 1.5·2⁵²
+	one    float64    // = 1
 }
 
 // New returns the modulus q.
@@ -86,15 +86,12 @@ func New(q uint64) *Modulus {
 		// these words.
 		c.words[0][i], c.words[1][i] = byte(i/8*6+i%8), byte(16+i/8*6+i%8)
 	}
-	for i := range c.halves {
-		for lane := range 2 {
-			// The last 16 bytes read of a block begin 4 bytes before two words.
-			from := 4 * i * lane
-			c.halves[i][lane], c.whole[i][lane] = indices(from, 3, 4), indices(from, 6, 8)
-		}
+	for lane := range 2 {
+		// Some reads begin 4 bytes before two words, the last of a block in its
+		// upper half and those in the middle in their lower half.
+		c.whole[0][lane], c.whole[1][lane], c.whole[2][lane] = indices(0, 6, 8), indices(4-4*lane, 6, 8), indices(4*lane, 6, 8)
 	}
-	c.starts = [2]float64{3 << 99, 3 << 51}
-	c.centre, c.one = 1<<52+float64(uint64(1)<<(n-1)), 1
+	c.starts, c.one = [2]float64{3 << 99, 3 << 51}, 1
 	c.last, c.drop = q-1, 64-c.bits
 	c.twice, c.low52, c.half = 2*q, 1<<52-1, 1<<24-1
 	c.float, c.inverse, c.float52 = float64(q), 1/float64(q), 1<<52

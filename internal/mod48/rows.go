@@ -3,7 +3,9 @@ package mod48
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
+	"slices"
 )
 
 // An Operand holds the rows of a request, prepared for Rows.
@@ -11,12 +13,12 @@ type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
-	// halves is the operand of the AVX2 and NEON kernels. Each word holds the
-	// two halves of a word of x. For NEON, four words follow every eight. They
-	// hold sums of two halves: for the first four words in lower halves, for
-	// the last four in upper halves. AVX2 adds them itself, because a larger
-	// operand would not stay in the second cache.
-	halves []uint64
+	// prepared is the operand of the AVX2 and NEON kernels. For AVX2 it holds
+	// x as float64 (Modulus.centred). For NEON each word holds the two halves
+	// of a word of x, and four words follow every eight. They hold sums of two
+	// halves: for the first four words in lower halves, for the last four in
+	// upper halves.
+	prepared []uint64
 }
 
 // Prepare returns the operand of x, a concatenation of `rows` rows of equal
@@ -35,25 +37,22 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	if active != withAVX2 && active != withNEON {
 		return
 	}
-	per := 8
-	if active == withNEON {
-		per = 12
+	if active == withAVX2 {
+		o.prepared = slices.Grow(o.prepared[:0], len(x))
+		for _, w := range x {
+			o.prepared = append(o.prepared, math.Float64bits(m.centred(w)))
+		}
+		return
 	}
-	size := len(x) / 8 * per
-	if cap(o.halves) < size {
-		o.halves = make([]uint64, size)
-	}
-	o.halves = o.halves[:size]
-	to := o.halves
-	for ; len(x) >= 8; x = x[8:] {
+	o.prepared = slices.Grow(o.prepared[:0], len(x)/8*12)[:len(x)/8*12]
+	for to := o.prepared; len(x) >= 8; x, to = x[8:], to[12:] {
 		for i, w := range x[:8] {
 			to[i] = w&(1<<24-1) | w>>24<<32
 		}
-		for i := range per - 8 {
+		for i := range 4 {
 			first, last := to[i], to[4+i]
 			to[8+i] = first&(1<<32-1) + first>>32 + (last&(1<<32-1)+last>>32)<<32
 		}
-		to = to[per:]
 	}
 }
 

@@ -33,9 +33,8 @@ type Tile struct {
 // A workspace is the memory of the kernels. It is allocated, because that
 // aligns it to cache lines.
 type workspace struct {
-	sums    [2][TileRows][MaxRequests]uint64 // for AVX2, like squares
-	squares [2][TileRows][4]uint64
-	room    [TileRows][2 * block]uint64
+	sums [2][TileRows][MaxRequests]uint64 // for AVX2
+	room [6][block]uint64                 // for IFMA
 }
 
 // Set makes t the operand of these rows, which must have the same length, and
@@ -70,6 +69,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 			t.fixed[j] = m.fixed(x)
 		}
 	}
+	shift := 1<<52 + float64(uint64(1)<<(m.c.bits-1))
 	// Interleave eight words of each request at a time, to fill cache lines
 	// before eviction.
 	for from := 0; from < n; from += lanes {
@@ -81,7 +81,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:]
 			for i, w := range x {
 				if active == withAVX2 {
-					w = m.centred(w)
+					// The kernel adds 2⁵² to words of rows, less 2^(bits−1) (fixed).
+					w = math.Float64bits(m.centred(w) - shift)
 				}
 				to[lanes*i] = w
 			}
@@ -89,10 +90,10 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	}
 }
 
-// Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for packed rows of the
-// requests' length. Elements of dst[i] beyond the last request are undefined.
-// `ahead` holds as many rows, which will be multiplied next, or is nil. Times
-// prefetches them.
+// Times sets dst[i][j] = ⟨rows[i], request j⟩ − Correction(rows[i]) mod q for
+// packed rows of the requests' length. Elements of dst[i] beyond the last
+// request are undefined. `ahead` holds as many rows, which will be multiplied
+// next, or is nil. Times prefetches them.
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {
@@ -127,29 +128,44 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// centred returns the bits of the float64 that is congruent to w modulo q and
-// between −q/2 and q/2, without a branch.
-func (m *Modulus) centred(w uint64) uint64 {
+// centred returns the number that is congruent to w modulo q and between −q/2
+// and q/2, without a branch.
+func (m *Modulus) centred(w uint64) float64 {
 	_, over := bits.Sub64(m.c.q/2, w, 0)
-	return math.Float64bits(float64(int64(w - m.c.q&-over)))
+	return float64(int64(w - m.c.q&-over))
 }
 
-// fixed returns the number that AVX2's sums for request x lack modulo q. The
-// kernel subtracts 2^(bits−1) from the words of a row, and adds the products of
-// pairs of words of x, which are four words apart.
+// With AVX2, Times subtracts 2^(bits−1) from the words of a row, and adds the
+// products of neighbouring words of a row and of a request (gen/tile_avx2.go).
+// fixed returns what is missing for request x modulo q, and Correction for a
+// row.
+
 func (m *Modulus) fixed(x []uint64) uint64 {
 	var hi, lo, h, l, c uint64
-	for ; len(x) > 0; x = x[8:] {
-		for i := range 4 {
-			h, l = bits.Mul64(m.c.q-x[i], x[i+4])
-			lo, c = bits.Add64(lo, l, 0)
-			hi += h + c
-			h, l = bits.Mul64(x[i]+x[i+4], 1<<(m.c.bits-1))
-			lo, c = bits.Add64(lo, l, 0)
-			hi += h + c
-		}
+	for ; len(x) > 0; x = x[2:] {
+		h, l = bits.Mul64(m.c.q-x[0], x[1])
+		lo, c = bits.Add64(lo, l, 0)
+		hi += h + c
+		h, l = bits.Mul64(x[0]+x[1], 1<<(m.c.bits-1))
+		lo, c = bits.Add64(lo, l, 0)
+		hi += h + c
 	}
 	return bits.Rem64(hi, lo, m.c.q)
+}
+
+// Correction returns the difference between products of a packed row and the
+// results of Times. It depends only on the row, so that callers keep it.
+func (m *Modulus) Correction(row []byte) uint64 {
+	if active != withAVX2 {
+		return 0
+	}
+	var hi, lo, h, l, c uint64
+	for shift := m.c.q - 1<<(m.c.bits-1); len(row) > 0; row = row[2*WordBytes:] {
+		h, l = bits.Mul64(word(row)+shift, word(row[WordBytes:])+shift)
+		lo, c = bits.Add64(lo, l, 0)
+		hi += h + c
+	}
+	return lessModulus(m.c.q-bits.Rem64(hi, lo, m.c.q), m.c.q)
 }
 
 // Tiles reports whether the processor has kernels for Tile. With them, sixteen

@@ -5,14 +5,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// AVX2 multiplies only 32-bit numbers. With a = a₀ + 2²⁴·a₁ and b = b₀ +
-// 2²⁴·b₁, three products suffice (Karatsuba):
-//
-//	a₀b₁ + a₁b₀ = (a₀+a₁)(b₀+b₁) − a₀b₀ − a₁b₁
-//
-// No product exceeds 50 bits, so sums of 2,048 fit in a word. VPMULUDQ ignores
-// upper halves of lanes, so that a lane can hold both halves of a word.
-
 func (k kernels) avx2() {
 	k.foursAVX2()
 	k.tileAVX2(1)
@@ -26,85 +18,96 @@ func (k kernels) avx2() {
 	k.productsAVX2()
 }
 
+// Rows multiplies words as float64 with the exact error of a sum, like a tile
+// (tile_avx2.go). Products of a word below 2⁴⁸ and a number of at most 2⁴⁷ are
+// below 2⁹⁵, so that a chunk has sixteen in each lane.
+
 func (k kernels) foursAVX2() {
-	p := k.Begin("foursAVX2", "func(c *[89]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"is Rows for rows of blocks·16 words.", "c", "dst", "rows", "x", "blocks")
+	p := k.Begin("foursAVX2", "func(c *[84]uint64, dst *[4]uint64, base *[2]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+		"is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base.", "c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
 	r := k.Params("r0", "r1", "r2", "r3")
-	halves := k.YMM()
-	k.VMOVDQU(at(c, atHalves), halves)
 	k.Count("row", rows, func() {
-		first := k.twosAVX2("first", c, k.Part(x, 0, 0), blocks, halves, r[:2])
-		s := k.twosAVX2("second", c, x, blocks, halves, r[2:])
-		for w := range s {
-			s[w] = k.joinAVX2(first[w], s[w])
-		}
-		k.VMOVDQU(k.closeAVX2(k.load(c), s), at(dst, 0))
+		first := k.twosAVX2("first", c, k.Part(x, 0, 0), blocks, r[:2])
+		second := k.twosAVX2("second", c, x, blocks, r[2:])
+		high, low := k.joinAVX2(first[0], second[0]), k.joinAVX2(first[1], second[1])
+		k.VMOVDQU(k.closeAVX2(k.load(c), [3]reg.VecVirtual{low, nil, high}), at(dst, 0))
 		k.Advance(32, dst)
 	})
 	k.End()
 }
 
-// twosAVX2 returns the sums of a row of two matrices, in two lanes for each. It
-// advances x and the rows. For four matrices at once, operand and constants
-// would not fit in registers, and loads would take longer than products.
-func (k kernels) twosAVX2(label string, c, x, blocks reg.GPVirtual, halves reg.VecVirtual, r []reg.GPVirtual) (s [3]reg.VecVirtual) {
-	var acc [2][3]reg.VecVirtual
-	for q := range acc {
-		for w := range acc[q] {
-			acc[q][w] = k.YMM()
-			k.VPXOR(acc[q][w], acc[q][w], acc[q][w])
+// twosAVX2 returns the high and low sums of a row of two matrices, in two lanes
+// for each. It advances x and the rows. For four matrices at once, the sums
+// would not fit in registers.
+func (k kernels) twosAVX2(label string, c, x, blocks reg.GPVirtual, r []reg.GPVirtual) (s [2]reg.VecVirtual) {
+	var sums [2][2]reg.VecVirtual
+	base := k.Params("base")[0]
+	for q := range sums {
+		for w := range sums[q] {
+			sums[q][w] = k.constant(base, 8*w, k.YMM())
 		}
 	}
-	k.Count(label, k.Part(blocks, 0, 0), func() {
-		for i := range 4 {
-			low, high, both := k.YMM(), k.YMM(), k.YMM()
-			k.VMOVDQU(at(x, 32*i), low)
-			k.VPSRLQ(Imm(32), low, high)
-			k.VPADDQ(low, high, both)
-			for q := range r {
-				if i%2 == 0 {
-					k.PREFETCHT0(at(r[q], 24*i+rowsAhead))
+	zero, middle := k.float(c, atFloat52), k.YMM()
+	k.VMOVDQU(at(c, atWhole+32), middle)
+	// Chunks have four blocks, except the first.
+	chunks, some := k.Part(blocks, 0, 0), k.Part(blocks, 0, 0)
+	k.ADDQ(Imm(3), chunks)
+	k.SHRQ(Imm(2), chunks)
+	k.DECQ(some)
+	k.ANDQ(Imm(3), some)
+	k.INCQ(some)
+	k.Count(label+"_chunk", chunks, func() {
+		var acc [2][2]reg.VecVirtual
+		for q := range acc {
+			acc[q] = [2]reg.VecVirtual{k.float(c, atStarts), k.float(c, atStarts+8)}
+		}
+		k.Count(label, some, func() {
+			for i := range 4 {
+				y := k.YMM()
+				k.VMOVUPD(at(x, 32*i), y)
+				for q := range r {
+					if i%2 == 0 {
+						k.PREFETCHT0(at(r[q], 24*i+rowsAhead))
+					}
+					word := k.YMM()
+					if i == 1 || i == 2 {
+						k.VMOVDQU(at(r[q], 24*i-4), word)
+						k.VPSHUFB(middle, word, word)
+					} else { // stay within the row
+						k.VBROADCASTI128(at(r[q], 24*i), word)
+						k.VINSERTI128(Imm(1), at(r[q], 24*i+12-4*(i/3)), word, word)
+						k.VPSHUFB(at(c, atWhole+64*(i/3)), word, word)
+					}
+					k.VPOR(zero, word, word)
+					k.VSUBPD(zero, word, word)
+					k.factorsAVX2(word, y, acc[q][0], acc[q][1])
 				}
-				word := k.fourWords(r[q], i)
-				if i < 3 {
-					k.VPSHUFB(halves, word, word)
-				} else {
-					k.VPSHUFB(at(c, atHalves+32), word, word)
-				}
-				k.fmaAVX2(acc[q], word, low, high, both)
+			}
+			k.Advance(blockBytes, r...)
+			k.Advance(8*block, x)
+		})
+		k.MOVQ(U32(4), some)
+		for q := range acc {
+			for w, v := range acc[q] {
+				k.VPADDQ(v, sums[q][w], sums[q][w])
 			}
 		}
-		k.Advance(blockBytes, r...)
-		k.Advance(8*block, x)
 	})
 	for w := range s {
-		s[w] = k.foldTwoAVX2(acc[0][w], acc[1][w])
+		s[w] = k.foldTwoAVX2(sums[0][w], sums[1][w])
 	}
 	return s
 }
 
-// fourWords loads the four words i of a block, two into each half. The last
-// read begins four bytes early.
-func (k kernels) fourWords(row reg.GPVirtual, i int) reg.VecVirtual {
-	v := k.YMM()
-	k.VBROADCASTI128(at(row, 24*i), v)
-	k.VINSERTI128(Imm(1), at(row, min(24*i+12, blockBytes-16)), v, v)
-	return v
-}
-
-// fmaAVX2 adds the products of the words a with b₀, b₁ and b₀+b₁ to s, and
-// overwrites a. The halves of a word are in the halves of a lane.
-func (k kernels) fmaAVX2(s [3]reg.VecVirtual, a, low, high, both reg.VecVirtual) {
-	upper, product := k.YMM(), k.YMM()
-	k.VPSRLQ(Imm(32), a, upper)
-	k.VPMULUDQ(low, a, product)
-	k.VPADDQ(product, s[0], s[0])
-	k.VPMULUDQ(high, upper, product)
-	k.VPADDQ(product, s[2], s[2])
-	k.VPADDQ(upper, a, a)
-	k.VPMULUDQ(both, a, a)
-	k.VPADDQ(a, s[1], s[1])
+// factorsAVX2 adds u·v to a sum and overwrites u.
+func (k kernels) factorsAVX2(u, v, high, low reg.VecVirtual) {
+	old := k.YMM()
+	k.VMOVAPD(high, old)
+	k.VFMADD231PD(v, u, high)
+	k.VSUBPD(high, old, old)
+	k.VFMADD213PD(old, v, u)
+	k.VADDPD(u, low, low)
 }
 
 // closeAVX2 reduces the sums s of four rows modulo q, where 2^bits = q +

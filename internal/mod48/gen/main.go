@@ -40,13 +40,13 @@ const (
 	atCarry, atCarried                      = 40, 48 // IFMA
 	atMiddle, atTop, atUpper                = 56, 64, 72
 	atMiddleMask, atTopMask                 = 80, 88
-	atWords, atHalves, atWhole              = 96, 224, 288
-	atLast, atDrop                          = 352, 360
-	atTwice, atLow52, atHalf                = 368, 376, 384
-	atFloat, atInverse, atFloat52           = 392, 400, 408
-	atFieldShifts, atFieldMask              = 416, 480
-	atFields, atQuads                       = 488, 616
-	atStarts, atCentre, atOne               = 680, 696, 704
+	atWords, atWhole                        = 96, 224
+	atLast, atDrop                          = 320, 328
+	atTwice, atLow52, atHalf                = 336, 344, 352
+	atFloat, atInverse, atFloat52           = 360, 368, 376
+	atFieldShifts, atFieldMask              = 384, 448
+	atFields, atQuads                       = 456, 584
+	atStarts, atOne                         = 648, 664
 )
 
 // constant broadcasts the constant at offset off into a register as wide as
