@@ -53,13 +53,16 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		tile = TileRows
 	}
 	for first := 0; first < len(rows); first += tile {
-		var r [2 * TileRows]*byte // the second half is prefetched
-		for q := range tile {
+		var next [2*TileRows + 2]*byte // rows to prefetch, then rows to multiply, then two to unpack
+		for q := range tile + 2 {
 			i := min(first+q, len(rows)-1) // the last tile repeats the last row
-			r[q], r[TileRows+q] = unsafe.SliceData(rows[i]), unsafe.SliceData(ahead[i])
-			if active == withAVX2 && len(rows[i]) > 4*soon {
-				r[TileRows+q] = unsafe.SliceData(rows[i][soon:])
+			if q < tile {
+				next[q] = unsafe.SliceData(ahead[i])
+				if active == withAVX2 && len(rows[i]) > 4*soon {
+					next[q] = unsafe.SliceData(rows[i][soon:])
+				}
 			}
+			next[TileRows+q] = unsafe.SliceData(rows[i])
 		}
 		to := dst[first:min(first+tile, len(rows))]
 		if n == 0 {
@@ -68,14 +71,14 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		for at := 0; at < n; at += limit {
 			some := min(limit, n-at)
 			if at == 0 && active == withAVX2 {
-				t.partAVX2(to, &r, at, some)
+				t.partAVX2(to, &next, at, some)
 				continue
 			}
 			var out [TileRows][MaxRequests]uint64
 			if active == withAVX2 {
-				t.partAVX2(out[:len(to)], &r, at, some)
+				t.partAVX2(out[:len(to)], &next, at, some)
 			} else {
-				t.partIFMA((*[6][MaxRequests]uint64)(out[:]), (*[6]*byte)(r[:]), (*[6]*byte)(r[TileRows:]), at, some)
+				t.partIFMA((*[6][MaxRequests]uint64)(out[:]), (*[6]*byte)(next[TileRows:]), (*[6]*byte)(next[:]), at, some)
 			}
 			if at == 0 {
 				copy(to, out[:])
@@ -91,7 +94,7 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 }
 
 func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, n int) {
-	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), &t.work.room
+	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), (*[6][block]uint64)(unsafe.Pointer(&t.work.room))
 	if t.groups == 2 {
 		tile16IFMA(c, dst, room, rows, ahead, WordBytes*at, x, stride, n/block)
 		return
@@ -103,7 +106,7 @@ func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, 
 	}
 }
 
-func (t *Tile) partAVX2(dst [][MaxRequests]uint64, rows *[2 * TileRows]*byte, at, n int) {
+func (t *Tile) partAVX2(dst [][MaxRequests]uint64, ahead *[2*TileRows + 2]*byte, at, n int) {
 	chunk := 2 // blocks, whose sums are exact
 	if t.m.c.bits == 48 {
 		chunk = 1
@@ -121,8 +124,8 @@ func (t *Tile) partAVX2(dst [][MaxRequests]uint64, rows *[2 * TileRows]*byte, at
 			sums[1+q] = sums[0]
 		}
 	}
-	t.chunksAVX2(rows, len(dst), at, chunk, chunks)
-	t.chunksAVX2(rows, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
+	t.chunksAVX2(ahead, len(dst), at, chunk, chunks)
+	t.chunksAVX2(ahead, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
 	closeTileAVX2(t.m.c.all(), &dst[0], t.work.all(), len(dst))
 }
 
@@ -136,17 +139,17 @@ func (m *Modulus) base(chunks, lanes int) (b [2]uint64) {
 	return b
 }
 
-func (w *workspace) all() *[384]uint64 { return (*[384]uint64)(unsafe.Pointer(&w.sums)) }
+func (w *workspace) all() *[832]uint64 { return (*[832]uint64)(unsafe.Pointer(w)) }
 
 // chunksAVX2 adds the products of chunks of some blocks to the workspace's sums.
-func (t *Tile) chunksAVX2(rows *[2 * TileRows]*byte, count, at, blocks, chunks int) {
+func (t *Tile) chunksAVX2(ahead *[2*TileRows + 2]*byte, count, at, blocks, chunks int) {
 	c, from, stride := t.m.c.all(), WordBytes*at, 8*lanes*len(t.requests[0])
 	switch x := t.packed[lanes*at:]; {
 	case chunks == 0:
 	case t.groups == 1:
-		tile8AVX2(c, t.work.all(), rows, count, from, &x[0], stride, blocks, chunks)
+		tile8AVX2(c, t.work.all(), ahead, count, from, &x[0], stride, blocks, chunks)
 	default:
-		tile16AVX2(c, t.work.all(), rows, count, from, &x[0], stride, blocks, chunks)
+		tile16AVX2(c, t.work.all(), ahead, count, from, &x[0], stride, blocks, chunks)
 	}
 }
 

@@ -34,7 +34,7 @@ type Tile struct {
 // aligns it to cache lines.
 type workspace struct {
 	sums [2][TileRows][MaxRequests]uint64 // for AVX2
-	room [6][block]uint64                 // for IFMA
+	room [TileRows + 2][2 * block]uint64
 }
 
 // Set makes t the operand of these rows, which must have the same length, and

@@ -35,9 +35,9 @@ import (
 
 const tileRowsAVX2 = 12
 
-// atLow is the offset of the low sums in mod48.workspace, after a high sum for
-// each row and request.
-const atLow = tileRowsAVX2 * 128
+// These are the offsets of mod48.workspace: high and low sums of each row and
+// request, and unpacked words.
+const atLow, atRoom, roomRow = tileRowsAVX2 * 128, tileRowsAVX2 * 256, 32 * 8
 
 // tileAVX2 multiplies up to twelve rows by one or two groups of eight interleaved
 // requests. Its steps multiply two rows by a group, or one by two, because
@@ -46,52 +46,90 @@ func (k kernels) tileAVX2(groups int) {
 	// Counts and the stride stay in memory, because a kernel has no stack frame
 	// in which to save the last register.
 	name := fmt.Sprintf("tile%dAVX2", 8*groups)
-	p := k.Begin(name, "func(c *[84]uint64, sums *[384]uint64, rows *[24]*byte, count, from int, x *uint64, stride, blocks, chunks int)",
-		fmt.Sprintf("multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by %d groups of 8 requests, stride bytes apart. It prefetches the last 12 of rows.", groups), "c", "sums", "from", "x", "chunks")
-	c, sums, from, x, chunks := p[0], p[1], p[2], p[3], p[4]
+	p := k.Begin(name, "func(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count, from int, x *uint64, stride, blocks, chunks int)",
+		fmt.Sprintf("multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by %d groups of 8 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.", groups), "c", "from", "x", "chunks")
+	c, from, x, chunks := p[0], p[1], p[2], p[3]
+	one, zero := k.float(c, atOne), k.float(c, atFloat52)
 	k.Count(name+"_chunk", chunks, func() {
-		p, sum := k.Params("rows", "count"), k.Part(sums, 0, 0)
-		row, steps := p[0], p[1]
+		p := k.Params("work", "ahead", "count")
+		sum, list, steps := p[0], p[1], p[2]
+		room := k.Part(sum, 0, 0)
+		k.Advance(atRoom, room)
+		// Unpack the rows of the first step.
+		rows, octets := k.rowsAVX2(list, from, 2/groups, 0)
+		to := k.Part(room, 0, 0)
+		k.Count(name+"_first", octets, func() {
+			for part := range 4 / groups {
+				k.unpackAVX2(c, zero, rows, to, part, 0)
+			}
+			k.Advance(blockBytes/2, rows...)
+			k.Advance(64, to)
+		})
 		if groups == 1 {
 			k.INCQ(steps)
 			k.SHRQ(Imm(1), steps)
 		}
 		k.Count(name+"_step", steps, func() {
-			k.pairsAVX2(name, groups, c, sum, row, from, x)
+			k.pairsAVX2(name, groups, c, sum, list, from, room, x, one, zero)
 			k.Advance(128*2/groups, sum)
-			k.Advance(8*2/groups, row)
+			k.Advance(8*2/groups, list)
+			k.Advance(roomRow*2/groups, room)
 		})
-		for _, advance := range []struct {
-			bytes int
-			p     reg.GPVirtual
-		}{{blockBytes, from}, {block * 64, x}} {
-			size := k.GP64()
-			k.MOVQ(U32(advance.bytes), size)
-			k.IMULQ(k.Address("blocks"), size)
-			k.ADDQ(size, advance.p)
+		size := k.Params("blocks")[0]
+		k.SHLQ(Imm(5), size)
+		for range blockBytes / 32 {
+			k.ADDQ(size, from)
 		}
+		k.SHLQ(Imm(5), size)
+		k.ADDQ(size, x)
 	})
 	k.End()
 }
 
+// rowsAVX2 returns the addresses of a chunk of n rows of the list, beginning at
+// number `first`, and the number of groups of eight words in a chunk.
+func (k kernels) rowsAVX2(list, from reg.GPVirtual, n, first int) (rows []reg.GPVirtual, octets reg.GPVirtual) {
+	rows, octets = make([]reg.GPVirtual, n), k.Params("blocks")[0]
+	k.ADDQ(octets, octets)
+	for q := range rows {
+		rows[q] = k.GP64()
+		k.MOVQ(at(list, 8*(tileRowsAVX2+first+q)), rows[q])
+		k.ADDQ(from, rows[q])
+	}
+	return rows, octets
+}
+
+// unpackAVX2 unpacks four words: the first (part 0) or last of eight words of
+// the first row, or of the second row (parts 2 and 3). The bits of a word
+// become the mantissa of 2⁵² plus the word. Requests lack 2⁵².
+func (k kernels) unpackAVX2(c reg.GPVirtual, zero reg.VecVirtual, rows []reg.GPVirtual, room reg.GPVirtual, part, off int) {
+	v, q, half := k.YMM(), part/2, part%2
+	k.VBROADCASTI128(at(rows[q], 24*half), v)
+	k.VINSERTI128(Imm(1), at(rows[q], 24*half+12-4*half), v, v) // stay within the row
+	k.VPSHUFB(at(c, atWhole+64*half), v, v)
+	k.VPOR(zero, v, v)
+	k.VMOVDQU(v, at(room, off+roomRow*q+32*half))
+}
+
 // pairsAVX2 adds the products of a chunk of two rows and eight requests, or one
-// row and sixteen, to sums. Words of a row are read one by one. The upper half
-// of 2⁵² replaces the sixteen bits behind a word, so that its bits become the
-// mantissa of 2⁵² plus the word. The words of requests lack 2⁵².
-func (k kernels) pairsAVX2(name string, groups int, c, sums, rows, from, group reg.GPVirtual) {
+// row and sixteen, to sums. It unpacks the rows of the next step between the
+// products, because units that unpack are otherwise idle then.
+func (k kernels) pairsAVX2(name string, groups int, c, sums, list, from, room, group reg.GPVirtual, one, zero reg.VecVirtual) {
 	type sum struct{ high, low reg.VecVirtual }
-	acc, row, next := make([][]sum, 2/groups), make([]reg.GPVirtual, 2/groups), make([]reg.GPVirtual, 2/groups)
+	acc := make([][]sum, 2/groups)
 	for q := range acc {
 		for range 2 * groups {
 			acc[q] = append(acc[q], sum{k.float(c, atStarts), k.float(c, atStarts+8)})
 		}
-		row[q], next[q] = k.GP64(), k.GP64()
-		for i, p := range []reg.GPVirtual{row[q], next[q]} {
-			k.MOVQ(at(rows, 8*q+8*tileRowsAVX2*i), p)
-			k.ADDQ(from, p)
+		ahead := k.GP64()
+		k.MOVQ(at(list, 8*q), ahead)
+		k.ADDQ(from, ahead)
+		for off := 0; off < 2*blockBytes; off += 64 {
+			k.PREFETCHT0(at(ahead, off))
 		}
 	}
-	one, zero, b, octets := k.float(c, atOne), k.float(c, atFloat52), k.Part(group, 0, 0), k.Params("blocks")[0]
+	rows, octets := k.rowsAVX2(list, from, 2/groups, 2/groups)
+	x, b := k.Part(room, 0, 0), k.Part(group, 0, 0)
 	var stride reg.GPVirtual
 	if groups == 2 {
 		stride = k.Params("stride")[0]
@@ -103,48 +141,27 @@ func (k kernels) pairsAVX2(name string, groups int, c, sums, rows, from, group r
 		}
 		return m
 	}
-	x := func(row reg.GPVirtual, i int) reg.VecVirtual {
-		v := k.YMM()
-		if i < 7 {
-			k.VPBROADCASTQ(at(row, 6*i), v)
-		} else { // stay within the row
-			k.VPBROADCASTQ(at(row, 40), v)
-			k.VPSRLQ(Imm(16), v, v)
-		}
-		k.VPBLENDW(Imm(0x88), zero, v, v)
-		return v
-	}
-	k.ADDQ(octets, octets)
 	k.Count(name+"_octet", octets, func() {
-		// Steps of neighbouring products are interleaved, because each step waits
-		// for the one before.
-		add, last, rest := func() {}, func() {}, func() {}
-		for i := 0; i < 8; i += 2 {
+		for i := range 4 {
 			for q := range acc {
-				x0, x1 := x(row[q], i), x(row[q], i+1)
+				x0, x1 := k.float(x, roomRow*q+16*i), k.float(x, roomRow*q+16*i+8)
 				for g, s := range acc[q] {
 					u, v, old := k.YMM(), k.YMM(), k.YMM()
-					add()
-					k.VADDPD(y(i+1, g), x0, u)
-					rest()
-					k.VADDPD(y(i, g), x1, v)
+					k.VADDPD(y(2*i+1, g), x0, u)
+					k.VADDPD(y(2*i, g), x1, v)
 					k.VMOVAPD(s.high, old)
 					k.VFMADD231PD(v, u, s.high)
-					rest = func() {
-						k.VFNMADD231PD(one, s.high, old)
-						k.VFMADD213PD(old, v, u)
-					}
-					add, last = last, func() { k.VADDPD(u, s.low, s.low) }
+					k.VFNMADD231PD(one, s.high, old)
+					k.VFMADD213PD(old, v, u)
+					k.VADDPD(u, s.low, s.low)
 				}
 			}
+			if i < 4/groups {
+				k.unpackAVX2(c, zero, rows, x, i, roomRow*2/groups)
+			}
 		}
-		add()
-		rest()
-		last()
-		for q := range row {
-			k.PREFETCHT0(at(next[q], 0))
-			k.Advance(blockBytes/2, row[q], next[q])
-		}
+		k.Advance(blockBytes/2, rows...)
+		k.Advance(64, x)
 		k.Advance(8*64, b)
 	})
 	for q := range acc {
@@ -162,7 +179,7 @@ func (k kernels) addSum(v reg.VecVirtual, m Mem) {
 }
 
 func (k kernels) closeTileAVX2() {
-	p := k.Begin("closeTileAVX2", "func(c *[84]uint64, dst *[16]uint64, sums *[384]uint64, rows int)",
+	p := k.Begin("closeTileAVX2", "func(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, rows int)",
 		"reduces the sums of `rows` rows.", "c", "dst", "sums", "rows")
 	c, dst, sums, rows := p[0], p[1], p[2], p[3]
 	loaded := map[int]reg.VecVirtual{}
