@@ -66,8 +66,7 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 			}
 			tiles[t].Times(w.sums[t][:], now[:count], ahead[:count])
 		}
-		// Write neighbouring words together, because each reply is longer than a
-		// cache.
+		// Replies exceed caches, so write neighbouring words together.
 		for i := range count {
 			from := (at+i)*k + rows[0]
 			for j, a := range replies {

@@ -27,8 +27,8 @@ type Index struct {
 	groups  []*lattice.Group
 	records int
 	asked   bool // whether requests contain a matrix for these groups
-	// corrected returns the addend of each row plus mod48.Modulus.Correction,
-	// which batches add. The first batch computes them.
+	// corrected returns each row's addend plus mod48.Modulus.Correction, which
+	// the first batch computes.
 	corrected func() []uint64
 	// clustered holds the groups of hidden cells, which have several records
 	// per row. It is nil in an index without cells.

@@ -31,7 +31,7 @@ import (
 // A pair takes two multiplications and four additions, of which one is written
 // as a multiplication by one, because some processors have two units for each.
 // Such processors take at least 1.5 cycles for a pair and four requests, where two
-// products would take two. Three products of Karatsuba's method would take three.
+// products would take two.
 
 const tileRowsAVX2 = 12
 
@@ -40,8 +40,8 @@ const tileRowsAVX2 = 12
 const atLow, atRoom, roomRow = tileRowsAVX2 * 128, tileRowsAVX2 * 256, 32 * 8
 
 // tileAVX2 multiplies up to twelve rows by one or two groups of eight interleaved
-// requests. Its steps multiply two rows by a group, or one by two, because
-// the sums of a row and four requests take two of the sixteen registers.
+// requests, in steps of two rows by a group, or one by two. The sums of a row
+// and four requests take two of the sixteen registers.
 func (k kernels) tileAVX2(groups int) {
 	// Counts and the stride stay in memory, because a kernel has no stack frame
 	// in which to save the last register.
