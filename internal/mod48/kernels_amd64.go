@@ -53,7 +53,7 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		tile = TileRows
 	}
 	for first := 0; first < len(rows); first += tile {
-		var next [2*TileRows + 2]*byte // rows to prefetch, then rows to multiply, then two to unpack
+		var next [2*TileRows + 2]*byte // rows to prefetch, to multiply, and two to unpack
 		for q := range tile + 2 {
 			i := min(first+q, len(rows)-1) // the last tile repeats the last row
 			if q < tile {

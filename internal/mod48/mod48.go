@@ -87,8 +87,7 @@ func New(q uint64) *Modulus {
 		c.words[0][i], c.words[1][i] = byte(i/8*6+i%8), byte(16+i/8*6+i%8)
 	}
 	for lane := range 2 {
-		// Some reads begin 4 bytes before two words, the last of a block in its
-		// upper half and those in the middle in their lower half.
+		// The lower or upper half of some reads begins 4 bytes before its words.
 		c.whole[0][lane], c.whole[1][lane], c.whole[2][lane] = indices(0, 6, 8), indices(4-4*lane, 6, 8), indices(4*lane, 6, 8)
 	}
 	c.starts, c.one = [2]float64{3 << 99, 3 << 51}, 1
