@@ -22,7 +22,8 @@ type conv struct {
 	weights   []*f32.Left // packed weights of each group
 	row       *f32.Right  // packed weights if one window covers the image (see single)
 	taps      [][]float32 // weights of each channel of a depthwise convolution
-	fast      *f32.Winograd
+	// fast convolves one image with the kernels of f32 for this layer, if any.
+	fast func(out, x []float32, e *f32.Epilogue, scratch []float32)
 }
 
 func compileConv(c *call) error {
@@ -78,10 +79,12 @@ func (v *conv) runs() (kernel, int64) {
 	switch {
 	case v.single():
 		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
+	case v.strips():
+		return v.runFast, int64(f32.DepthwiseScratch(v.image()))
 	case v.depthwise():
 		return v.runDepthwise, v.size(1) + int64(v.columns()) + f32.TapsScratch
 	case v.winograd():
-		return v.runWinograd, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
+		return v.runFast, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
 	}
 	scratch := int64(f32.Scratch(v.m, v.columns(), v.k))
 	if !v.direct {
@@ -99,6 +102,12 @@ func (v *conv) winograd() bool {
 	w := &v.window
 	return f32.HasWinograd() && v.groups == 1 && w.kh == 3 && w.kw == 3 && w.sh*w.sw*w.dh*w.dw == 1 &&
 		min(v.inC, v.outC) >= 16 && min(v.outH, v.outW) >= 9
+}
+
+// strips reports whether to use f32.Depthwise.
+func (v *conv) strips() bool {
+	w := &v.window
+	return v.depthwise() && w.kh == w.kw && w.sh == w.sw && w.dh*w.dw == 1 && f32.HasDepthwise(w.kh, w.sh)
 }
 
 func (v *conv) image() f32.Plane {
@@ -143,12 +152,15 @@ func (v *conv) pack(b *builder, w *value) error {
 	switch {
 	case v.single():
 		v.row = f32.PackRight(weights, v.k, v.k, v.m, true)
+	case v.strips():
+		v.fast = f32.PackDepthwise(weights, v.image(), v.kh, v.sh).Convolve
 	case v.depthwise():
 		for c := range v.outC {
 			v.taps = append(v.taps, weights[c*v.k:][:v.k])
 		}
 	case v.winograd():
-		v.fast = f32.PackWinograd(weights, v.m, v.inC)
+		w := f32.PackWinograd(weights, v.m, v.inC)
+		v.fast = func(out, x []float32, e *f32.Epilogue, scratch []float32) { w.Convolve(out, x, v.image(), e, scratch) }
 	default:
 		for g := range v.groups {
 			v.weights = append(v.weights, f32.PackLeft(weights[g*v.m*v.k:], v.k, v.m, v.k))
@@ -165,10 +177,10 @@ func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.Mul(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
-func (v *conv) runWinograd(out []float32, in [][]float32, scratch []float32) {
+func (v *conv) runFast(out []float32, in [][]float32, scratch []float32) {
 	x, y := len(in[0])/v.batch, len(out)/v.batch
 	for i := range v.batch {
-		v.fast.Convolve(out[i*y:][:y], in[0][i*x:][:x], v.image(), v.epilogue(0, v.m), scratch)
+		v.fast(out[i*y:][:y], in[0][i*x:][:x], v.epilogue(0, v.outC), scratch)
 	}
 }
 

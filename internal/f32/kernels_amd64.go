@@ -13,6 +13,8 @@ const (
 	withAVX512
 )
 
+var stripsAVX2 = map[[2]int]stripKernel{{3, 1}: strip3x1AVX2, {3, 2}: strip3x2AVX2, {5, 1}: strip5x1AVX2, {5, 2}: strip5x2AVX2}
+
 var levels = [...]kernels{
 	plain: plainKernels,
 	withAVX2: {
@@ -20,6 +22,7 @@ var levels = [...]kernels{
 		vectors:   assembly{dotAVX2, axpyAVX2, lineAVX2, timesAVX2, largerAVX2, largestAVX2, widenAVX2, centreAVX2, tapsAVX2}.vectors(8),
 		functions: [...]func(out, in *float32, registers int){expAVX2, erfAVX2, tanhAVX2, sigmoidAVX2, geluAVX2},
 		winograd:  transforms{foursAVX2, winogradWeightsAVX2, winogradInAVX2, winogradOutAVX2, halvesAVX2, copyRowsAVX2},
+		strips:    stripsAVX2,
 	},
 	withAVX512: {
 		name: "AVX-512", tiling: tiling{12, 16, 192, 8, 24}, tiles: tilesAVX512, wides: widesAVX512,
@@ -27,6 +30,7 @@ var levels = [...]kernels{
 			tapsAVX512}.vectors(16),
 		functions: [...]func(out, in *float32, registers int){expAVX512, erfAVX512, tanhAVX512, sigmoidAVX512, geluAVX512},
 		winograd:  transforms{foursAVX512, winogradWeightsAVX512, winogradInAVX512, winogradOutAVX512, halvesAVX512, copyRowsAVX512},
+		strips:    stripsAVX2,
 	},
 }
 

@@ -22,6 +22,7 @@ type machine struct {
 	vectors   [32][16]uint32
 	masks     map[string]uint16
 	flags     int64
+	carry     bool
 }
 
 const base = 1 << 20
@@ -141,7 +142,7 @@ func (m *machine) call(name string, params ...any) {
 			return
 		case op[0] == 'J':
 			target := strings.TrimSpace(rest)
-			if op == "JMP" || (op == "JZ" || op == "JE") == (m.flags == 0) {
+			if op == "JMP" || op == "JPL" && m.flags >= 0 || op != "JPL" && (op == "JZ" || op == "JE") == (m.flags == 0) {
 				i = labels[target]
 			}
 		default:
@@ -266,7 +267,12 @@ func (m *machine) execute(op string, o []string, line string) {
 		m.flags = int64(m.word(o[0]) & m.word(o[1]))
 		return
 	case "CMPQ":
-		m.flags = int64(m.word(o[0]) - m.word(o[1]))
+		m.flags, m.carry = int64(m.word(o[0])-m.word(o[1])), m.word(o[0]) < m.word(o[1])
+		return
+	case "CMOVQCC":
+		if !m.carry {
+			m.general[last] = m.word(o[0])
+		}
 		return
 	}
 	m.vectorOperation(op, o, line)

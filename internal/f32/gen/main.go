@@ -108,6 +108,9 @@ func (k kernels) all() {
 	k.larger()
 	k.largest()
 	k.winograd()
+	if k.lanes == 8 { // AVX-512 uses the same kernels
+		k.strips()
+	}
 }
 
 func (k kernels) bytes() int { return 4 * k.lanes }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -91,6 +93,14 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 	case "VBROADCASTSS":
 		for i := range lanes {
 			out[i] = m.value(o[0], 1)[0]
+		}
+	case "VMASKMOVPS":
+		mask, a := m.value(o[1], lanes), address.FindStringSubmatch(o[0])
+		for i := range lanes {
+			if mask[i]>>31 != 0 {
+				offset, _ := strconv.Atoi(a[1])
+				out[i] = m.value(fmt.Sprintf("%d(%s)", offset+4*i, a[2]), 1)[0]
+			}
 		}
 	case "VPSRAD", "VPSLLD":
 		a, by := m.value(o[1], lanes), m.word(o[0])

@@ -45,10 +45,7 @@ func (k kernels) halves() {
 			k.VMOVUPS(at(p[2], 0), x)
 			k.VMOVUPS(at(p[2], 32), y)
 			for i, to := range p[:2] {
-				z := k.YMM()
-				k.VSHUFPS(Imm(uint64(0x88+0x55*i)), y, x, z) // takes pairs from groups of four lanes
-				k.VPERMPD(Imm(0xd8), z, z)
-				k.VMOVUPS(z, at(to, 0))
+				k.VMOVUPS(k.alternate(i, x, y), at(to, 0))
 			}
 			k.Advance(64, p[2])
 			k.Advance(32, p[0], p[1])
