@@ -79,8 +79,8 @@ func (v *conv) runs() (kernel, int64) {
 	switch {
 	case v.single():
 		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
-	case v.strips():
-		return v.runFast, int64(f32.DepthwiseScratch(v.image()))
+	case v.depthwise() && v.hasWindows(f32.WindowDot):
+		return v.runFast, int64(f32.WindowScratch(v.image()))
 	case v.depthwise():
 		return v.runDepthwise, v.size(1) + int64(v.columns()) + f32.TapsScratch
 	case v.winograd():
@@ -102,16 +102,6 @@ func (v *conv) winograd() bool {
 	w := &v.window
 	return f32.HasWinograd() && v.groups == 1 && w.kh == 3 && w.kw == 3 && w.sh*w.sw*w.dh*w.dw == 1 &&
 		min(v.inC, v.outC) >= 16 && min(v.outH, v.outW) >= 9
-}
-
-// strips reports whether to use f32.Depthwise.
-func (v *conv) strips() bool {
-	w := &v.window
-	return v.depthwise() && w.kh == w.kw && w.sh == w.sw && w.dh*w.dw == 1 && f32.HasDepthwise(w.kh, w.sh)
-}
-
-func (v *conv) image() f32.Plane {
-	return f32.Plane{InH: v.inH, InW: v.inW, Top: v.top, Left: v.left, OutH: v.outH, OutW: v.outW}
 }
 
 func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
@@ -152,8 +142,8 @@ func (v *conv) pack(b *builder, w *value) error {
 	switch {
 	case v.single():
 		v.row = f32.PackRight(weights, v.k, v.k, v.m, true)
-	case v.strips():
-		v.fast = f32.PackDepthwise(weights, v.image(), v.kh, v.sh).Convolve
+	case v.depthwise() && v.hasWindows(f32.WindowDot):
+		v.fast = f32.NewWindows(v.kind(f32.WindowDot), v.image(), weights).Compute
 	case v.depthwise():
 		for c := range v.outC {
 			v.taps = append(v.taps, weights[c*v.k:][:v.k])

@@ -11,10 +11,11 @@ import (
 // of one image).
 type pool struct {
 	layout
-	planes       int   // number of planes
-	isMax        bool  // whether to take the maximum, otherwise the mean
-	countPadding bool  // whether a mean includes the padding, as zeros
-	counted      []int // for each window of a row, the number of columns in its mean
+	planes       int          // number of planes
+	isMax        bool         // whether to take the maximum, otherwise the mean
+	countPadding bool         // whether a mean includes the padding, as zeros
+	shares       []float32    // for each window, the share of each of its values in the mean
+	fast         *f32.Windows // computes maxima or sums, if f32 has a kernel
 }
 
 func compilePool(c *call) error {
@@ -49,13 +50,22 @@ func compilePool(c *call) error {
 	if rank == 3 {
 		shape = []int{x.shape[0], x.shape[1], v.outW}
 	}
-	if err := c.allocate(8 * int64(v.outW)); err != nil {
-		return err
+	s, of := &step{in: []*value{x}, scratch: int(v.size(1)) + v.columns()}, f32.WindowMax
+	if !v.isMax {
+		if err := c.allocate(4 * int64(v.pixels())); err != nil {
+			return err
+		}
+		for y := range v.outH {
+			rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
+			for x := range v.outW {
+				v.shares = append(v.shares, 1/float32(rows*v.pixelsIn(x, v.sw, v.kw, v.dw, v.left, v.right, v.inW)))
+			}
+		}
+		of = f32.WindowSum
 	}
-	for ox := range v.outW {
-		v.counted = append(v.counted, v.pixelsIn(ox, v.sw, v.kw, v.dw, v.left, v.right, v.inW))
+	if v.hasWindows(of) {
+		v.fast, s.scratch = f32.NewWindows(v.kind(of), v.image(), nil), f32.WindowScratch(v.image())
 	}
-	s := &step{in: []*value{x}, scratch: int(v.size(1)) + v.columns()}
 	s.run = func(out []float32, in [][]float32, scratch []float32) { v.run(out, in[0], scratch) }
 	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
 }
@@ -71,9 +81,20 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// run pools each plane by combining the contiguous runs of pixels that the
-// kernel's taps read (see layout).
 func (v *pool) run(out, in, scratch []float32) {
+	if v.fast != nil {
+		v.fast.Compute(out, in, nil, scratch)
+	} else {
+		v.combine(out, in, scratch)
+	}
+	for ; !v.isMax && len(out) > 0; out = out[len(v.shares):] {
+		f32.Times(out, v.shares, out)
+	}
+}
+
+// combine pools each plane by combining the contiguous runs of pixels that the
+// kernel's taps read (see layout).
+func (v *pool) combine(out, in, scratch []float32) {
 	size := int(v.size(1))
 	plane, results := scratch[:size], scratch[size:][:v.columns()]
 	start := float32(0)
@@ -91,21 +112,8 @@ func (v *pool) run(out, in, scratch []float32) {
 		for _, at := range v.offsets[1:] {
 			v.add(results, x[at:][:len(results)])
 		}
-		y := out[:v.pixels()]
 		v.collect(out, results, v.outH)
-		if !v.isMax {
-			v.divide(y)
-		}
-		in, out = in[v.inH*v.inW:], out[len(y):]
-	}
-}
-
-func (v *pool) divide(out []float32) {
-	for y := range v.outH {
-		rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
-		for x, columns := range v.counted {
-			out[y*v.outW+x] /= float32(rows * columns)
-		}
+		in, out = in[v.inH*v.inW:], out[v.pixels():]
 	}
 }
 

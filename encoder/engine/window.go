@@ -86,6 +86,16 @@ func (w *window) wide() int { return (w.kw-1)*w.dw + 1 }
 
 func (w *window) pixels() int { return w.outH * w.outW }
 
+func (w *window) image() f32.Plane {
+	return f32.Plane{InH: w.inH, InW: w.inW, Top: w.top, Left: w.left, OutH: w.outH, OutW: w.outW}
+}
+
+func (w *window) kind(of f32.WindowValue) f32.WindowKind { return f32.WindowKind{Of: of, Size: w.kh, Stride: w.sh} }
+
+func (w *window) hasWindows(of f32.WindowValue) bool {
+	return w.kh == w.kw && w.sh == w.sw && w.dh*w.dw == 1 && f32.HasWindows(w.kind(of))
+}
+
 // A layout arranges an image so that every tap of a kernel (one of its weights)
 // reads one contiguous run of pixels. For output pixel (y, x), tap t reads the
 // element offsets[t] + y·pitch + x. A convolution is then a matrix product

@@ -194,22 +194,42 @@ func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vect
 //go:noescape
 func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
 
-// strip3x1AVX2 convolves eight columns of a plane with 3×3 weights at stride 1. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are zeros. A row of results becomes complete in each group, except in the first skip ones. Steps are in bytes.
+// dot3x1AVX2 computes the dot of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
 //
 //go:noescape
-func strip3x1AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
+func dot3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// strip3x2AVX2 convolves eight columns of a plane with 3×3 weights at stride 2. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are zeros. A row of results becomes complete in each group, except in the first skip ones. Steps are in bytes.
+// dot5x1AVX2 computes the dot of windows of 5×5 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
 //
 //go:noescape
-func strip3x2AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
+func dot5x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// strip5x1AVX2 convolves eight columns of a plane with 5×5 weights at stride 1. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are zeros. A row of results becomes complete in each group, except in the first skip ones. Steps are in bytes.
+// max3x1AVX2 computes the max of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
 //
 //go:noescape
-func strip5x1AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
+func max3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// strip5x2AVX2 convolves eight columns of a plane with 5×5 weights at stride 2. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are zeros. A row of results becomes complete in each group, except in the first skip ones. Steps are in bytes.
+// dot3x2AVX2 computes the dot of windows of 3×3 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
 //
 //go:noescape
-func strip5x2AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
+func dot3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// dot5x2AVX2 computes the dot of windows of 5×5 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+//
+//go:noescape
+func dot5x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// max3x2AVX2 computes the max of windows of 3×3 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+//
+//go:noescape
+func max3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// sum3x1AVX2 computes the sum of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+//
+//go:noescape
+func sum3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// sum2x2AVX2 computes the sum of windows of 2×2 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+//
+//go:noescape
+func sum2x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)

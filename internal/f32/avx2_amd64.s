@@ -2744,27 +2744,27 @@ four:
 	VMOVUPS (CX), Y0
 	VMOVUPS (DX), Y1
 	VMAXPS  Y0, Y1, Y2
-	VMAXPS  Y1, Y0, Y0
-	VORPS   Y2, Y0, Y0
-	VMOVUPS Y0, (AX)
+	VMAXPS  Y1, Y0, Y1
+	VORPS   Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
 	VMOVUPS 32(CX), Y0
 	VMOVUPS 32(DX), Y1
 	VMAXPS  Y0, Y1, Y2
-	VMAXPS  Y1, Y0, Y0
-	VORPS   Y2, Y0, Y0
-	VMOVUPS Y0, 32(AX)
+	VMAXPS  Y1, Y0, Y1
+	VORPS   Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)
 	VMOVUPS 64(CX), Y0
 	VMOVUPS 64(DX), Y1
 	VMAXPS  Y0, Y1, Y2
-	VMAXPS  Y1, Y0, Y0
-	VORPS   Y2, Y0, Y0
-	VMOVUPS Y0, 64(AX)
+	VMAXPS  Y1, Y0, Y1
+	VORPS   Y2, Y1, Y1
+	VMOVUPS Y1, 64(AX)
 	VMOVUPS 96(CX), Y0
 	VMOVUPS 96(DX), Y1
 	VMAXPS  Y0, Y1, Y2
-	VMAXPS  Y1, Y0, Y0
-	VORPS   Y2, Y0, Y0
-	VMOVUPS Y0, 96(AX)
+	VMAXPS  Y1, Y0, Y1
+	VORPS   Y2, Y1, Y1
+	VMOVUPS Y1, 96(AX)
 	ADDQ    $0x00000080, AX
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
@@ -2780,9 +2780,9 @@ one:
 	VMOVUPS (CX), Y0
 	VMOVUPS (DX), Y1
 	VMAXPS  Y0, Y1, Y2
-	VMAXPS  Y1, Y0, Y0
-	VORPS   Y2, Y0, Y0
-	VMOVUPS Y0, (AX)
+	VMAXPS  Y1, Y0, Y1
+	VORPS   Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	ADDQ    $0x00000020, DX
@@ -3345,13 +3345,13 @@ one_done:
 	VZEROUPPER
 	RET
 
-// func strip3x1AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·strip3x1AVX2(SB), NOSPLIT, $0-108
+// func dot3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·dot3x1AVX2(SB), NOSPLIT, $0-116
 	MOVQ         out+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         weights+16(FP), DX
-	MOVQ         zeros+24(FP), BX
+	MOVQ         padding+24(FP), BX
 	MOVQ         masks+32(FP), SI
 	MOVQ         from+40(FP), DI
 	MOVQ         first+48(FP), R8
@@ -3360,10 +3360,11 @@ TEXT ·strip3x1AVX2(SB), NOSPLIT, $0-108
 	MOVQ         outStep+72(FP), R11
 	MOVQ         skip+80(FP), R12
 	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
 	ADDQ         DI, CX
-	VBROADCASTSS bias+96(FP), Y0
-	VBROADCASTSS bias+96(FP), Y1
-	VBROADCASTSS bias+96(FP), Y2
+	VBROADCASTSS start+104(FP), Y0
+	VBROADCASTSS start+104(FP), Y1
+	VBROADCASTSS start+104(FP), Y2
 	VMOVUPS      (SI), Y3
 	VMOVUPS      32(SI), Y4
 	VMOVUPS      64(SI), Y5
@@ -3381,6 +3382,7 @@ group0:
 	MOVQ         CX, DX
 	CMPQ         R8, R9
 	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (DX), Y3, Y15
@@ -3397,20 +3399,21 @@ group0:
 	VFMADD231PS  Y14, Y15, Y1
 	DECQ         R12
 	JPL          skip0
-	VBROADCASTSS lo+100(FP), Y15
+	VBROADCASTSS lo+108(FP), Y15
 	VMAXPS       Y1, Y15, Y1
-	VBROADCASTSS hi+104(FP), Y15
+	VBROADCASTSS hi+112(FP), Y15
 	VMINPS       Y1, Y15, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         R11, AX
 
 skip0:
-	VBROADCASTSS bias+96(FP), Y1
+	VBROADCASTSS start+104(FP), Y1
 	DECQ         R13
 	JZ           done
 	MOVQ         CX, DX
 	CMPQ         R8, R9
 	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (DX), Y3, Y15
@@ -3427,20 +3430,21 @@ skip0:
 	VFMADD231PS  Y14, Y15, Y2
 	DECQ         R12
 	JPL          skip1
-	VBROADCASTSS lo+100(FP), Y15
+	VBROADCASTSS lo+108(FP), Y15
 	VMAXPS       Y2, Y15, Y2
-	VBROADCASTSS hi+104(FP), Y15
+	VBROADCASTSS hi+112(FP), Y15
 	VMINPS       Y2, Y15, Y2
 	VMOVUPS      Y2, (AX)
 	ADDQ         R11, AX
 
 skip1:
-	VBROADCASTSS bias+96(FP), Y2
+	VBROADCASTSS start+104(FP), Y2
 	DECQ         R13
 	JZ           done
 	MOVQ         CX, DX
 	CMPQ         R8, R9
 	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (DX), Y3, Y15
@@ -3457,15 +3461,15 @@ skip1:
 	VFMADD231PS  Y14, Y15, Y0
 	DECQ         R12
 	JPL          skip2
-	VBROADCASTSS lo+100(FP), Y15
+	VBROADCASTSS lo+108(FP), Y15
 	VMAXPS       Y0, Y15, Y0
-	VBROADCASTSS hi+104(FP), Y15
+	VBROADCASTSS hi+112(FP), Y15
 	VMINPS       Y0, Y15, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         R11, AX
 
 skip2:
-	VBROADCASTSS bias+96(FP), Y0
+	VBROADCASTSS start+104(FP), Y0
 	DECQ         R13
 	JZ           done
 	JMP          group0
@@ -3474,13 +3478,13 @@ done:
 	VZEROUPPER
 	RET
 
-// func strip3x2AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·strip3x2AVX2(SB), NOSPLIT, $0-108
+// func dot5x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·dot5x1AVX2(SB), NOSPLIT, $0-116
 	MOVQ         out+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         weights+16(FP), DX
-	MOVQ         zeros+24(FP), BX
+	MOVQ         padding+24(FP), BX
 	MOVQ         masks+32(FP), SI
 	MOVQ         from+40(FP), DI
 	MOVQ         first+48(FP), R8
@@ -3489,158 +3493,13 @@ TEXT ·strip3x2AVX2(SB), NOSPLIT, $0-108
 	MOVQ         outStep+72(FP), R11
 	MOVQ         skip+80(FP), R12
 	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
 	ADDQ         DI, CX
-	VBROADCASTSS bias+96(FP), Y0
-	VBROADCASTSS bias+96(FP), Y1
-	VMOVUPS      (SI), Y2
-	VMOVUPS      32(SI), Y3
-	VMOVUPS      64(SI), Y4
-	VMOVUPS      96(SI), Y5
-	VBROADCASTSS (DX), Y6
-	VBROADCASTSS 4(DX), Y7
-	VBROADCASTSS 8(DX), Y8
-	VBROADCASTSS 12(DX), Y9
-	VBROADCASTSS 16(DX), Y10
-	VBROADCASTSS 20(DX), Y11
-
-group0:
-	MOVQ         CX, SI
-	CMPQ         R8, R9
-	CMOVQCC      BX, SI
-	ADDQ         R10, CX
-	ADDQ         $0x01, R8
-	VMASKMOVPS   (SI), Y2, Y12
-	VMASKMOVPS   32(SI), Y3, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y14
-	VPERMPD      $0xd8, Y14, Y14
-	VFMADD231PS  Y6, Y14, Y0
-	VBROADCASTSS 24(DX), Y15
-	VFMADD231PS  Y15, Y14, Y1
-	VSHUFPS      $0xdd, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y7, Y12, Y0
-	VBROADCASTSS 28(DX), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VMASKMOVPS   8(SI), Y4, Y12
-	VMASKMOVPS   40(SI), Y5, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y8, Y12, Y0
-	VBROADCASTSS 32(DX), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	DECQ         R12
-	JPL          skip0
-	VBROADCASTSS lo+100(FP), Y12
-	VMAXPS       Y1, Y12, Y1
-	VBROADCASTSS hi+104(FP), Y12
-	VMINPS       Y1, Y12, Y1
-	VMOVUPS      Y1, (AX)
-	ADDQ         R11, AX
-
-skip0:
-	VBROADCASTSS bias+96(FP), Y1
-	MOVQ         CX, SI
-	CMPQ         R8, R9
-	CMOVQCC      BX, SI
-	ADDQ         R10, CX
-	ADDQ         $0x01, R8
-	VMASKMOVPS   (SI), Y2, Y12
-	VMASKMOVPS   32(SI), Y3, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y14
-	VPERMPD      $0xd8, Y14, Y14
-	VFMADD231PS  Y9, Y14, Y0
-	VSHUFPS      $0xdd, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VMASKMOVPS   8(SI), Y4, Y12
-	VMASKMOVPS   40(SI), Y5, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y11, Y12, Y0
-	DECQ         R13
-	JZ           done
-	MOVQ         CX, SI
-	CMPQ         R8, R9
-	CMOVQCC      BX, SI
-	ADDQ         R10, CX
-	ADDQ         $0x01, R8
-	VMASKMOVPS   (SI), Y2, Y12
-	VMASKMOVPS   32(SI), Y3, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y14
-	VPERMPD      $0xd8, Y14, Y14
-	VFMADD231PS  Y6, Y14, Y1
-	VBROADCASTSS 24(DX), Y15
-	VFMADD231PS  Y15, Y14, Y0
-	VSHUFPS      $0xdd, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y7, Y12, Y1
-	VBROADCASTSS 28(DX), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	VMASKMOVPS   8(SI), Y4, Y12
-	VMASKMOVPS   40(SI), Y5, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y8, Y12, Y1
-	VBROADCASTSS 32(DX), Y13
-	VFMADD231PS  Y13, Y12, Y0
-	DECQ         R12
-	JPL          skip1
-	VBROADCASTSS lo+100(FP), Y12
-	VMAXPS       Y0, Y12, Y0
-	VBROADCASTSS hi+104(FP), Y12
-	VMINPS       Y0, Y12, Y0
-	VMOVUPS      Y0, (AX)
-	ADDQ         R11, AX
-
-skip1:
-	VBROADCASTSS bias+96(FP), Y0
-	MOVQ         CX, SI
-	CMPQ         R8, R9
-	CMOVQCC      BX, SI
-	ADDQ         R10, CX
-	ADDQ         $0x01, R8
-	VMASKMOVPS   (SI), Y2, Y12
-	VMASKMOVPS   32(SI), Y3, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y14
-	VPERMPD      $0xd8, Y14, Y14
-	VFMADD231PS  Y9, Y14, Y1
-	VSHUFPS      $0xdd, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y10, Y12, Y1
-	VMASKMOVPS   8(SI), Y4, Y12
-	VMASKMOVPS   40(SI), Y5, Y13
-	VSHUFPS      $0x88, Y13, Y12, Y12
-	VPERMPD      $0xd8, Y12, Y12
-	VFMADD231PS  Y11, Y12, Y1
-	DECQ         R13
-	JZ           done
-	JMP          group0
-
-done:
-	VZEROUPPER
-	RET
-
-// func strip5x1AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·strip5x1AVX2(SB), NOSPLIT, $0-108
-	MOVQ         out+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         weights+16(FP), DX
-	MOVQ         zeros+24(FP), BX
-	MOVQ         masks+32(FP), SI
-	MOVQ         from+40(FP), DI
-	MOVQ         first+48(FP), R8
-	MOVQ         rows+56(FP), R9
-	MOVQ         step+64(FP), R10
-	MOVQ         outStep+72(FP), R11
-	MOVQ         skip+80(FP), R12
-	MOVQ         groups+88(FP), R13
-	ADDQ         DI, CX
-	VBROADCASTSS bias+96(FP), Y0
-	VBROADCASTSS bias+96(FP), Y1
-	VBROADCASTSS bias+96(FP), Y2
-	VBROADCASTSS bias+96(FP), Y3
-	VBROADCASTSS bias+96(FP), Y4
+	VBROADCASTSS start+104(FP), Y0
+	VBROADCASTSS start+104(FP), Y1
+	VBROADCASTSS start+104(FP), Y2
+	VBROADCASTSS start+104(FP), Y3
+	VBROADCASTSS start+104(FP), Y4
 	VMOVUPS      (SI), Y5
 	VMOVUPS      32(SI), Y6
 	VMOVUPS      64(SI), Y7
@@ -3655,6 +3514,7 @@ group0:
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y5, Y14
@@ -3710,20 +3570,21 @@ group0:
 	VFMADD231PS  Y15, Y14, Y1
 	DECQ         R12
 	JPL          skip0
-	VBROADCASTSS lo+100(FP), Y14
+	VBROADCASTSS lo+108(FP), Y14
 	VMAXPS       Y1, Y14, Y1
-	VBROADCASTSS hi+104(FP), Y14
+	VBROADCASTSS hi+112(FP), Y14
 	VMINPS       Y1, Y14, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         R11, AX
 
 skip0:
-	VBROADCASTSS bias+96(FP), Y1
+	VBROADCASTSS start+104(FP), Y1
 	DECQ         R13
 	JZ           done
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y5, Y14
@@ -3779,20 +3640,21 @@ skip0:
 	VFMADD231PS  Y15, Y14, Y2
 	DECQ         R12
 	JPL          skip1
-	VBROADCASTSS lo+100(FP), Y14
+	VBROADCASTSS lo+108(FP), Y14
 	VMAXPS       Y2, Y14, Y2
-	VBROADCASTSS hi+104(FP), Y14
+	VBROADCASTSS hi+112(FP), Y14
 	VMINPS       Y2, Y14, Y2
 	VMOVUPS      Y2, (AX)
 	ADDQ         R11, AX
 
 skip1:
-	VBROADCASTSS bias+96(FP), Y2
+	VBROADCASTSS start+104(FP), Y2
 	DECQ         R13
 	JZ           done
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y5, Y14
@@ -3848,20 +3710,21 @@ skip1:
 	VFMADD231PS  Y15, Y14, Y3
 	DECQ         R12
 	JPL          skip2
-	VBROADCASTSS lo+100(FP), Y14
+	VBROADCASTSS lo+108(FP), Y14
 	VMAXPS       Y3, Y14, Y3
-	VBROADCASTSS hi+104(FP), Y14
+	VBROADCASTSS hi+112(FP), Y14
 	VMINPS       Y3, Y14, Y3
 	VMOVUPS      Y3, (AX)
 	ADDQ         R11, AX
 
 skip2:
-	VBROADCASTSS bias+96(FP), Y3
+	VBROADCASTSS start+104(FP), Y3
 	DECQ         R13
 	JZ           done
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y5, Y14
@@ -3917,20 +3780,21 @@ skip2:
 	VFMADD231PS  Y15, Y14, Y4
 	DECQ         R12
 	JPL          skip3
-	VBROADCASTSS lo+100(FP), Y14
+	VBROADCASTSS lo+108(FP), Y14
 	VMAXPS       Y4, Y14, Y4
-	VBROADCASTSS hi+104(FP), Y14
+	VBROADCASTSS hi+112(FP), Y14
 	VMINPS       Y4, Y14, Y4
 	VMOVUPS      Y4, (AX)
 	ADDQ         R11, AX
 
 skip3:
-	VBROADCASTSS bias+96(FP), Y4
+	VBROADCASTSS start+104(FP), Y4
 	DECQ         R13
 	JZ           done
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y5, Y14
@@ -3986,15 +3850,15 @@ skip3:
 	VFMADD231PS  Y15, Y14, Y0
 	DECQ         R12
 	JPL          skip4
-	VBROADCASTSS lo+100(FP), Y14
+	VBROADCASTSS lo+108(FP), Y14
 	VMAXPS       Y0, Y14, Y0
-	VBROADCASTSS hi+104(FP), Y14
+	VBROADCASTSS hi+112(FP), Y14
 	VMINPS       Y0, Y14, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         R11, AX
 
 skip4:
-	VBROADCASTSS bias+96(FP), Y0
+	VBROADCASTSS start+104(FP), Y0
 	DECQ         R13
 	JZ           done
 	JMP          group0
@@ -4003,13 +3867,165 @@ done:
 	VZEROUPPER
 	RET
 
-// func strip5x2AVX2(out *float32, x *float32, weights *float32, zeros *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, bias float32, lo float32, hi float32)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·strip5x2AVX2(SB), NOSPLIT, $0-108
+// func max3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·max3x1AVX2(SB), NOSPLIT, $0-116
 	MOVQ         out+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         weights+16(FP), DX
-	MOVQ         zeros+24(FP), BX
+	MOVQ         padding+24(FP), DX
+	MOVQ         masks+32(FP), BX
+	MOVQ         from+40(FP), SI
+	MOVQ         first+48(FP), DI
+	MOVQ         rows+56(FP), R8
+	MOVQ         step+64(FP), R9
+	MOVQ         outStep+72(FP), R10
+	MOVQ         skip+80(FP), R11
+	MOVQ         groups+88(FP), R12
+	MOVQ         ahead+96(FP), R13
+	ADDQ         SI, CX
+	VBROADCASTSS start+104(FP), Y0
+	VBROADCASTSS start+104(FP), Y1
+	VBROADCASTSS start+104(FP), Y2
+	VMOVUPS      (BX), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+	VMOVUPS      (DX), Y6
+
+group0:
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y3, Y7
+	VBLENDVPS    Y3, Y7, Y6, Y7
+	VMASKMOVPS   4(BX), Y4, Y8
+	VBLENDVPS    Y4, Y8, Y6, Y8
+	VMAXPS       Y8, Y7, Y9
+	VMAXPS       Y7, Y8, Y7
+	VORPS        Y9, Y7, Y7
+	VMASKMOVPS   8(BX), Y5, Y8
+	VBLENDVPS    Y5, Y8, Y6, Y8
+	VMAXPS       Y8, Y7, Y9
+	VMAXPS       Y7, Y8, Y7
+	VORPS        Y9, Y7, Y7
+	VMAXPS       Y7, Y0, Y8
+	VMAXPS       Y0, Y7, Y0
+	VORPS        Y8, Y0, Y0
+	VMAXPS       Y7, Y2, Y8
+	VMAXPS       Y2, Y7, Y2
+	VORPS        Y8, Y2, Y2
+	VMAXPS       Y7, Y1, Y8
+	VMAXPS       Y1, Y7, Y1
+	VORPS        Y8, Y1, Y1
+	DECQ         R11
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Y7
+	VMAXPS       Y1, Y7, Y1
+	VBROADCASTSS hi+112(FP), Y7
+	VMINPS       Y1, Y7, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         R10, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Y1
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y3, Y7
+	VBLENDVPS    Y3, Y7, Y6, Y7
+	VMASKMOVPS   4(BX), Y4, Y8
+	VBLENDVPS    Y4, Y8, Y6, Y8
+	VMAXPS       Y8, Y7, Y9
+	VMAXPS       Y7, Y8, Y7
+	VORPS        Y9, Y7, Y7
+	VMASKMOVPS   8(BX), Y5, Y8
+	VBLENDVPS    Y5, Y8, Y6, Y8
+	VMAXPS       Y8, Y7, Y9
+	VMAXPS       Y7, Y8, Y7
+	VORPS        Y9, Y7, Y7
+	VMAXPS       Y7, Y1, Y8
+	VMAXPS       Y1, Y7, Y1
+	VORPS        Y8, Y1, Y1
+	VMAXPS       Y7, Y0, Y8
+	VMAXPS       Y0, Y7, Y0
+	VORPS        Y8, Y0, Y0
+	VMAXPS       Y7, Y2, Y8
+	VMAXPS       Y2, Y7, Y2
+	VORPS        Y8, Y2, Y2
+	DECQ         R11
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Y7
+	VMAXPS       Y2, Y7, Y2
+	VBROADCASTSS hi+112(FP), Y7
+	VMINPS       Y2, Y7, Y2
+	VMOVUPS      Y2, (AX)
+	ADDQ         R10, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Y2
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y3, Y7
+	VBLENDVPS    Y3, Y7, Y6, Y7
+	VMASKMOVPS   4(BX), Y4, Y8
+	VBLENDVPS    Y4, Y8, Y6, Y8
+	VMAXPS       Y8, Y7, Y9
+	VMAXPS       Y7, Y8, Y7
+	VORPS        Y9, Y7, Y7
+	VMASKMOVPS   8(BX), Y5, Y8
+	VBLENDVPS    Y5, Y8, Y6, Y8
+	VMAXPS       Y8, Y7, Y9
+	VMAXPS       Y7, Y8, Y7
+	VORPS        Y9, Y7, Y7
+	VMAXPS       Y7, Y2, Y8
+	VMAXPS       Y2, Y7, Y2
+	VORPS        Y8, Y2, Y2
+	VMAXPS       Y7, Y1, Y8
+	VMAXPS       Y1, Y7, Y1
+	VORPS        Y8, Y1, Y1
+	VMAXPS       Y7, Y0, Y8
+	VMAXPS       Y0, Y7, Y0
+	VORPS        Y8, Y0, Y0
+	DECQ         R11
+	JPL          skip2
+	VBROADCASTSS lo+108(FP), Y7
+	VMAXPS       Y0, Y7, Y0
+	VBROADCASTSS hi+112(FP), Y7
+	VMINPS       Y0, Y7, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         R10, AX
+
+skip2:
+	VBROADCASTSS start+104(FP), Y0
+	DECQ         R12
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func dot3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·dot3x2AVX2(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
 	MOVQ         masks+32(FP), SI
 	MOVQ         from+40(FP), DI
 	MOVQ         first+48(FP), R8
@@ -4018,10 +4034,162 @@ TEXT ·strip5x2AVX2(SB), NOSPLIT, $0-108
 	MOVQ         outStep+72(FP), R11
 	MOVQ         skip+80(FP), R12
 	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
 	ADDQ         DI, CX
-	VBROADCASTSS bias+96(FP), Y0
-	VBROADCASTSS bias+96(FP), Y1
-	VBROADCASTSS bias+96(FP), Y2
+	VBROADCASTSS start+104(FP), Y0
+	VBROADCASTSS start+104(FP), Y1
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	VMOVUPS      64(SI), Y4
+	VMOVUPS      96(SI), Y5
+	VBROADCASTSS (DX), Y6
+	VBROADCASTSS 4(DX), Y7
+	VBROADCASTSS 8(DX), Y8
+	VBROADCASTSS 12(DX), Y9
+	VBROADCASTSS 16(DX), Y10
+	VBROADCASTSS 20(DX), Y11
+
+group0:
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMASKMOVPS   (SI), Y2, Y12
+	VMASKMOVPS   32(SI), Y3, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y14
+	VPERMPD      $0xd8, Y14, Y14
+	VFMADD231PS  Y6, Y14, Y0
+	VBROADCASTSS 24(DX), Y15
+	VFMADD231PS  Y15, Y14, Y1
+	VSHUFPS      $0xdd, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y7, Y12, Y0
+	VBROADCASTSS 28(DX), Y13
+	VFMADD231PS  Y13, Y12, Y1
+	VMASKMOVPS   8(SI), Y4, Y12
+	VMASKMOVPS   40(SI), Y5, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VBROADCASTSS 32(DX), Y13
+	VFMADD231PS  Y13, Y12, Y1
+	DECQ         R12
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Y12
+	VMAXPS       Y1, Y12, Y1
+	VBROADCASTSS hi+112(FP), Y12
+	VMINPS       Y1, Y12, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         R11, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Y1
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMASKMOVPS   (SI), Y2, Y12
+	VMASKMOVPS   32(SI), Y3, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y14
+	VPERMPD      $0xd8, Y14, Y14
+	VFMADD231PS  Y9, Y14, Y0
+	VSHUFPS      $0xdd, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VMASKMOVPS   8(SI), Y4, Y12
+	VMASKMOVPS   40(SI), Y5, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y11, Y12, Y0
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMASKMOVPS   (SI), Y2, Y12
+	VMASKMOVPS   32(SI), Y3, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y14
+	VPERMPD      $0xd8, Y14, Y14
+	VFMADD231PS  Y6, Y14, Y1
+	VBROADCASTSS 24(DX), Y15
+	VFMADD231PS  Y15, Y14, Y0
+	VSHUFPS      $0xdd, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y7, Y12, Y1
+	VBROADCASTSS 28(DX), Y13
+	VFMADD231PS  Y13, Y12, Y0
+	VMASKMOVPS   8(SI), Y4, Y12
+	VMASKMOVPS   40(SI), Y5, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VBROADCASTSS 32(DX), Y13
+	VFMADD231PS  Y13, Y12, Y0
+	DECQ         R12
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Y12
+	VMAXPS       Y0, Y12, Y0
+	VBROADCASTSS hi+112(FP), Y12
+	VMINPS       Y0, Y12, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         R11, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Y0
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMASKMOVPS   (SI), Y2, Y12
+	VMASKMOVPS   32(SI), Y3, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y14
+	VPERMPD      $0xd8, Y14, Y14
+	VFMADD231PS  Y9, Y14, Y1
+	VSHUFPS      $0xdd, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VMASKMOVPS   8(SI), Y4, Y12
+	VMASKMOVPS   40(SI), Y5, Y13
+	VSHUFPS      $0x88, Y13, Y12, Y12
+	VPERMPD      $0xd8, Y12, Y12
+	VFMADD231PS  Y11, Y12, Y1
+	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func dot5x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·dot5x2AVX2(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
+	MOVQ         masks+32(FP), SI
+	MOVQ         from+40(FP), DI
+	MOVQ         first+48(FP), R8
+	MOVQ         rows+56(FP), R9
+	MOVQ         step+64(FP), R10
+	MOVQ         outStep+72(FP), R11
+	MOVQ         skip+80(FP), R12
+	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
+	ADDQ         DI, CX
+	VBROADCASTSS start+104(FP), Y0
+	VBROADCASTSS start+104(FP), Y1
+	VBROADCASTSS start+104(FP), Y2
 	VMOVUPS      (SI), Y3
 	VMOVUPS      32(SI), Y4
 	VMOVUPS      64(SI), Y5
@@ -4036,6 +4204,7 @@ group0:
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y3, Y12
@@ -4083,18 +4252,19 @@ group0:
 	VFMADD231PS  Y13, Y12, Y1
 	DECQ         R12
 	JPL          skip0
-	VBROADCASTSS lo+100(FP), Y12
+	VBROADCASTSS lo+108(FP), Y12
 	VMAXPS       Y1, Y12, Y1
-	VBROADCASTSS hi+104(FP), Y12
+	VBROADCASTSS hi+112(FP), Y12
 	VMINPS       Y1, Y12, Y1
 	VMOVUPS      Y1, (AX)
 	ADDQ         R11, AX
 
 skip0:
-	VBROADCASTSS bias+96(FP), Y1
+	VBROADCASTSS start+104(FP), Y1
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y3, Y12
@@ -4138,6 +4308,7 @@ skip0:
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y3, Y12
@@ -4185,18 +4356,19 @@ skip0:
 	VFMADD231PS  Y13, Y12, Y2
 	DECQ         R12
 	JPL          skip1
-	VBROADCASTSS lo+100(FP), Y12
+	VBROADCASTSS lo+108(FP), Y12
 	VMAXPS       Y2, Y12, Y2
-	VBROADCASTSS hi+104(FP), Y12
+	VBROADCASTSS hi+112(FP), Y12
 	VMINPS       Y2, Y12, Y2
 	VMOVUPS      Y2, (AX)
 	ADDQ         R11, AX
 
 skip1:
-	VBROADCASTSS bias+96(FP), Y2
+	VBROADCASTSS start+104(FP), Y2
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y3, Y12
@@ -4240,6 +4412,7 @@ skip1:
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y3, Y12
@@ -4287,18 +4460,19 @@ skip1:
 	VFMADD231PS  Y13, Y12, Y0
 	DECQ         R12
 	JPL          skip2
-	VBROADCASTSS lo+100(FP), Y12
+	VBROADCASTSS lo+108(FP), Y12
 	VMAXPS       Y0, Y12, Y0
-	VBROADCASTSS hi+104(FP), Y12
+	VBROADCASTSS hi+112(FP), Y12
 	VMINPS       Y0, Y12, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         R11, AX
 
 skip2:
-	VBROADCASTSS bias+96(FP), Y0
+	VBROADCASTSS start+104(FP), Y0
 	MOVQ         CX, SI
 	CMPQ         R8, R9
 	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
 	ADDQ         R10, CX
 	ADDQ         $0x01, R8
 	VMASKMOVPS   (SI), Y3, Y12
@@ -4338,6 +4512,367 @@ skip2:
 	VBROADCASTSS 76(DX), Y13
 	VFMADD231PS  Y13, Y12, Y1
 	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func max3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·max3x2AVX2(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), DX
+	MOVQ         masks+32(FP), BX
+	MOVQ         from+40(FP), SI
+	MOVQ         first+48(FP), DI
+	MOVQ         rows+56(FP), R8
+	MOVQ         step+64(FP), R9
+	MOVQ         outStep+72(FP), R10
+	MOVQ         skip+80(FP), R11
+	MOVQ         groups+88(FP), R12
+	MOVQ         ahead+96(FP), R13
+	ADDQ         SI, CX
+	VBROADCASTSS start+104(FP), Y0
+	VBROADCASTSS start+104(FP), Y1
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      96(BX), Y5
+	VMOVUPS      (DX), Y6
+
+group0:
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y2, Y7
+	VBLENDVPS    Y2, Y7, Y6, Y7
+	VMASKMOVPS   32(BX), Y3, Y8
+	VBLENDVPS    Y3, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y9
+	VPERMPD      $0xd8, Y9, Y9
+	VSHUFPS      $0xdd, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMASKMOVPS   8(BX), Y4, Y7
+	VBLENDVPS    Y4, Y7, Y6, Y7
+	VMASKMOVPS   40(BX), Y5, Y8
+	VBLENDVPS    Y5, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMAXPS       Y9, Y0, Y7
+	VMAXPS       Y0, Y9, Y0
+	VORPS        Y7, Y0, Y0
+	VMAXPS       Y9, Y1, Y7
+	VMAXPS       Y1, Y9, Y1
+	VORPS        Y7, Y1, Y1
+	DECQ         R11
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Y7
+	VMAXPS       Y1, Y7, Y1
+	VBROADCASTSS hi+112(FP), Y7
+	VMINPS       Y1, Y7, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         R10, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Y1
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y2, Y7
+	VBLENDVPS    Y2, Y7, Y6, Y7
+	VMASKMOVPS   32(BX), Y3, Y8
+	VBLENDVPS    Y3, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y9
+	VPERMPD      $0xd8, Y9, Y9
+	VSHUFPS      $0xdd, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMASKMOVPS   8(BX), Y4, Y7
+	VBLENDVPS    Y4, Y7, Y6, Y7
+	VMASKMOVPS   40(BX), Y5, Y8
+	VBLENDVPS    Y5, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMAXPS       Y9, Y0, Y7
+	VMAXPS       Y0, Y9, Y0
+	VORPS        Y7, Y0, Y0
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y2, Y7
+	VBLENDVPS    Y2, Y7, Y6, Y7
+	VMASKMOVPS   32(BX), Y3, Y8
+	VBLENDVPS    Y3, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y9
+	VPERMPD      $0xd8, Y9, Y9
+	VSHUFPS      $0xdd, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMASKMOVPS   8(BX), Y4, Y7
+	VBLENDVPS    Y4, Y7, Y6, Y7
+	VMASKMOVPS   40(BX), Y5, Y8
+	VBLENDVPS    Y5, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMAXPS       Y9, Y1, Y7
+	VMAXPS       Y1, Y9, Y1
+	VORPS        Y7, Y1, Y1
+	VMAXPS       Y9, Y0, Y7
+	VMAXPS       Y0, Y9, Y0
+	VORPS        Y7, Y0, Y0
+	DECQ         R11
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Y7
+	VMAXPS       Y0, Y7, Y0
+	VBROADCASTSS hi+112(FP), Y7
+	VMINPS       Y0, Y7, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         R10, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Y0
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y2, Y7
+	VBLENDVPS    Y2, Y7, Y6, Y7
+	VMASKMOVPS   32(BX), Y3, Y8
+	VBLENDVPS    Y3, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y9
+	VPERMPD      $0xd8, Y9, Y9
+	VSHUFPS      $0xdd, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMASKMOVPS   8(BX), Y4, Y7
+	VBLENDVPS    Y4, Y7, Y6, Y7
+	VMASKMOVPS   40(BX), Y5, Y8
+	VBLENDVPS    Y5, Y8, Y6, Y8
+	VSHUFPS      $0x88, Y8, Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMAXPS       Y7, Y9, Y8
+	VMAXPS       Y9, Y7, Y9
+	VORPS        Y8, Y9, Y9
+	VMAXPS       Y9, Y1, Y7
+	VMAXPS       Y1, Y9, Y1
+	VORPS        Y7, Y1, Y1
+	DECQ         R12
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·sum3x1AVX2(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), DX
+	MOVQ         masks+32(FP), BX
+	MOVQ         from+40(FP), SI
+	MOVQ         first+48(FP), DI
+	MOVQ         rows+56(FP), R8
+	MOVQ         step+64(FP), R9
+	MOVQ         outStep+72(FP), R10
+	MOVQ         skip+80(FP), R11
+	MOVQ         groups+88(FP), R12
+	MOVQ         ahead+96(FP), R13
+	ADDQ         SI, CX
+	VBROADCASTSS start+104(FP), Y0
+	VBROADCASTSS start+104(FP), Y1
+	VBROADCASTSS start+104(FP), Y2
+	VMOVUPS      (BX), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+
+group0:
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y3, Y6
+	VMASKMOVPS   4(BX), Y4, Y7
+	VADDPS       Y7, Y6, Y6
+	VMASKMOVPS   8(BX), Y5, Y7
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y6, Y0, Y0
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y6, Y1, Y1
+	DECQ         R11
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Y6
+	VMAXPS       Y1, Y6, Y1
+	VBROADCASTSS hi+112(FP), Y6
+	VMINPS       Y1, Y6, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         R10, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Y1
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y3, Y6
+	VMASKMOVPS   4(BX), Y4, Y7
+	VADDPS       Y7, Y6, Y6
+	VMASKMOVPS   8(BX), Y5, Y7
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y6, Y1, Y1
+	VADDPS       Y6, Y0, Y0
+	VADDPS       Y6, Y2, Y2
+	DECQ         R11
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Y6
+	VMAXPS       Y2, Y6, Y2
+	VBROADCASTSS hi+112(FP), Y6
+	VMINPS       Y2, Y6, Y2
+	VMOVUPS      Y2, (AX)
+	ADDQ         R10, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Y2
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y3, Y6
+	VMASKMOVPS   4(BX), Y4, Y7
+	VADDPS       Y7, Y6, Y6
+	VMASKMOVPS   8(BX), Y5, Y7
+	VADDPS       Y7, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y6, Y1, Y1
+	VADDPS       Y6, Y0, Y0
+	DECQ         R11
+	JPL          skip2
+	VBROADCASTSS lo+108(FP), Y6
+	VMAXPS       Y0, Y6, Y0
+	VBROADCASTSS hi+112(FP), Y6
+	VMINPS       Y0, Y6, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         R10, AX
+
+skip2:
+	VBROADCASTSS start+104(FP), Y0
+	DECQ         R12
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum2x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·sum2x2AVX2(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), DX
+	MOVQ         masks+32(FP), BX
+	MOVQ         from+40(FP), SI
+	MOVQ         first+48(FP), DI
+	MOVQ         rows+56(FP), R8
+	MOVQ         step+64(FP), R9
+	MOVQ         outStep+72(FP), R10
+	MOVQ         skip+80(FP), R11
+	MOVQ         groups+88(FP), R12
+	MOVQ         ahead+96(FP), R13
+	ADDQ         SI, CX
+	VBROADCASTSS start+104(FP), Y0
+	VMOVUPS      (BX), Y1
+	VMOVUPS      32(BX), Y2
+
+group0:
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y1, Y3
+	VMASKMOVPS   32(BX), Y2, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VPERMPD      $0xd8, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y0, Y0
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMASKMOVPS   (BX), Y1, Y3
+	VMASKMOVPS   32(BX), Y2, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VPERMPD      $0xd8, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y0, Y0
+	DECQ         R11
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Y3
+	VMAXPS       Y0, Y3, Y0
+	VBROADCASTSS hi+112(FP), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         R10, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Y0
+	DECQ         R12
 	JZ           done
 	JMP          group0
 

@@ -7,7 +7,7 @@
 //	Right      a constant b (k×n), packed once: linear layers
 //	Mul64      c += a·b in float64, where b may be float32: principal components
 //	Winograd   convolutions of 3×3 taps
-//	Depthwise  depthwise convolutions of 3×3 and 5×5 taps
+//	Windows    depthwise convolutions of 3×3 and 5×5 taps, and pools
 //	Taps       other depthwise convolutions
 //	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, Halves, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //

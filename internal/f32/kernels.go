@@ -17,8 +17,8 @@ type kernels struct {
 	tiles     [2][]tileKernel // by registers per row and by rows, both minus one
 	wides     []wideKernel    // by rows minus one
 	functions [numFunctions]func(out, in *float32, registers int)
-	winograd  transforms             // none in plain Go and for NEON
-	strips    map[[2]int]stripKernel // by size and stride, likewise
+	winograd  transforms                  // none in plain Go and for NEON
+	windows   map[WindowKind]windowKernel // likewise
 }
 
 var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 4, 12}, vectors: plainVectors}

@@ -13,7 +13,10 @@ const (
 	withAVX512
 )
 
-var stripsAVX2 = map[[2]int]stripKernel{{3, 1}: strip3x1AVX2, {3, 2}: strip3x2AVX2, {5, 1}: strip5x1AVX2, {5, 2}: strip5x2AVX2}
+var windowsAVX2 = map[WindowKind]windowKernel{
+	{WindowDot, 3, 1}: dot3x1AVX2, {WindowDot, 3, 2}: dot3x2AVX2, {WindowDot, 5, 1}: dot5x1AVX2, {WindowDot, 5, 2}: dot5x2AVX2,
+	{WindowMax, 3, 1}: max3x1AVX2, {WindowMax, 3, 2}: max3x2AVX2, {WindowSum, 3, 1}: sum3x1AVX2, {WindowSum, 2, 2}: sum2x2AVX2,
+}
 
 var levels = [...]kernels{
 	plain: plainKernels,
@@ -22,7 +25,7 @@ var levels = [...]kernels{
 		vectors:   assembly{dotAVX2, axpyAVX2, lineAVX2, timesAVX2, largerAVX2, largestAVX2, widenAVX2, centreAVX2, tapsAVX2}.vectors(8),
 		functions: [...]func(out, in *float32, registers int){expAVX2, erfAVX2, tanhAVX2, sigmoidAVX2, geluAVX2},
 		winograd:  transforms{foursAVX2, winogradWeightsAVX2, winogradInAVX2, winogradOutAVX2, halvesAVX2, copyRowsAVX2},
-		strips:    stripsAVX2,
+		windows:   windowsAVX2,
 	},
 	withAVX512: {
 		name: "AVX-512", tiling: tiling{12, 16, 192, 8, 24}, tiles: tilesAVX512, wides: widesAVX512,
@@ -30,7 +33,7 @@ var levels = [...]kernels{
 			tapsAVX512}.vectors(16),
 		functions: [...]func(out, in *float32, registers int){expAVX512, erfAVX512, tanhAVX512, sigmoidAVX512, geluAVX512},
 		winograd:  transforms{foursAVX512, winogradWeightsAVX512, winogradInAVX512, winogradOutAVX512, halvesAVX512, copyRowsAVX512},
-		strips:    stripsAVX2,
+		windows:   windowsAVX2,
 	},
 }
 

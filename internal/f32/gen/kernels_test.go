@@ -333,42 +333,56 @@ func TestWinogradInTheMachine(t *testing.T) {
 	})
 }
 
-func TestStripsInTheMachine(t *testing.T) {
+func TestWindowsInTheMachine(t *testing.T) {
 	eachMachine(t, func(t *testing.T, l level, m *machine, r *rand.Rand) {
 		if l.lanes != 8 {
 			t.Skip("this level uses the kernels for AVX2")
 		}
-		const high, wide, results = 5, 9, 2 // the image lies at row 1, column 1 of a padded image
-		for size := 3; size <= 5; size += 2 {
-			for stride := 1; stride <= 2; stride++ {
-				x, w, masks := randoms(r, high*wide), randoms(r, size*size), []int(nil)
-				for register := range size + stride - 1 {
-					for i := 0; i < 8; i += 2 {
-						mask := 0
-						for half := range 2 {
-							if column := register + register%stride*7 + i + half - 1; column >= 0 && column < wide {
-								mask |= math.MaxUint32 << (32 * half)
-							}
-						}
-						masks = append(masks, mask)
-					}
-				}
-				m.reset()
-				out, before := m.floats(make([]float32, 8*results)), (size-1)/stride
-				m.call(fmt.Sprintf("strip%dx%dAVX2", size, stride), out, m.floats(x), m.floats(w), m.floats(make([]float32, 24)), m.grant(words(masks)),
-					-4*(wide+1), -1, high, 4*wide, 32, before, before+results, float32(0.5), float32(-2), float32(2))
-				var want []float64
-				for i := range 8 * results {
-					sum := 0.5
-					for tap, by := range w {
-						if y, x0 := i/8*stride+tap/size-1, i%8*stride+tap%size-1; y >= 0 && y < high && x0 >= 0 && x0 < wide {
-							sum += float64(by) * float64(x[y*wide+x0])
-						}
-					}
-					want = append(want, min(max(sum, -2), 2))
-				}
-				agree(t, fmt.Sprintf("strip%dx%d", size, stride), m.read(out, 8*results), want)
+		for name := range m.functions {
+			var of string
+			var size, stride int
+			if n, _ := fmt.Sscanf(name, "%3s%dx%dAVX2", &of, &size, &stride); n == 3 && (of == "dot" || of == "sum" || of == "max") {
+				m.window(t, r, name, of, size, stride)
 			}
 		}
 	})
+}
+
+// window computes two rows of an image at row 1, column 1 of a padded one.
+func (m *machine) window(t *testing.T, r *rand.Rand, name, of string, size, stride int) {
+	const high, wide, results = 5, 9, 2
+	x, w, masks := randoms(r, high*wide), randoms(r, size*size), []int(nil)
+	for register := range (size + stride - 1) / stride * stride {
+		for i := 0; i < 8; i += 2 {
+			mask := 0
+			for half := range 2 {
+				if column := register + register%stride*7 + i + half - 1; column >= 0 && column < wide {
+					mask |= math.MaxUint32 << (32 * half)
+				}
+			}
+			masks = append(masks, mask)
+		}
+	}
+	m.reset()
+	start, lo, padding, before := float32(0.5), float32(-2), make([]float32, 24), (size-1)/stride
+	if of == "max" {
+		for i := range padding {
+			padding[i] = -5
+		}
+	}
+	out := m.floats(make([]float32, 8*results))
+	m.call(name, out, m.floats(x), m.floats(w), m.floats(padding), m.grant(words(masks)), -4*(wide+1), -1, high, 4*wide, 32,
+		before, before+results, 0, start, lo, float32(2))
+	var want []float64
+	for i := range 8 * results {
+		dot, sum, most := 0.5, 0.5, 0.5
+		for tap, by := range w {
+			if y, x0 := i/8*stride+tap/size-1, i%8*stride+tap%size-1; y >= 0 && y < high && x0 >= 0 && x0 < wide {
+				v := float64(x[y*wide+x0])
+				dot, sum, most = dot+float64(by)*v, sum+v, max(most, v)
+			}
+		}
+		want = append(want, min(max(map[string]float64{"dot": dot, "sum": sum, "max": most}[of], -2), 2))
+	}
+	agree(t, name, m.read(out, 8*results), want)
 }

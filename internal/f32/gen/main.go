@@ -109,7 +109,7 @@ func (k kernels) all() {
 	k.largest()
 	k.winograd()
 	if k.lanes == 8 { // AVX-512 uses the same kernels
-		k.strips()
+		k.windows()
 	}
 }
 

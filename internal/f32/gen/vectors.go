@@ -81,18 +81,23 @@ func (k kernels) times() {
 	k.End()
 }
 
-// larger computes the maximum in both operand orders and combines the bits,
-// because VMAXPS returns the second source if an operand is NaN.
 func (k kernels) larger() {
 	p := k.Begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.", "out", "x", "y", "vectors")
 	k.four(p[3], func(i int) {
-		x, y, z := k.load(at(p[1], i*k.bytes())), k.load(at(p[2], i*k.bytes())), k.vec()
-		k.VMAXPS(x, y, z)
-		k.VMAXPS(y, x, x)
-		k.VORPS(z, x, x)
-		k.VMOVUPS(x, at(p[0], i*k.bytes()))
+		x, y := k.load(at(p[1], i*k.bytes())), k.load(at(p[2], i*k.bytes()))
+		k.atLeast(x, y)
+		k.VMOVUPS(y, at(p[0], i*k.bytes()))
 	}, p[0], p[1], p[2])
 	k.End()
+}
+
+// atLeast raises y to x. It computes the maximum in both operand orders and
+// combines the bits, because VMAXPS returns the second source if an operand is
+// NaN.
+func (k kernels) atLeast(x, y reg.VecVirtual) {
+	z := k.of(k.VMAXPS, x, y)
+	k.VMAXPS(y, x, y)
+	k.VORPS(z, y, y)
 }
 
 func (k kernels) largest() {
