@@ -11,19 +11,19 @@ import (
 // matrix of image windows, adds a bias, and clips the result.
 type conv struct {
 	layout
-	batch     int         // number of images
-	inC, outC int         // numbers of input and output channels
-	groups    int         // number of groups of channels that are convolved separately
-	m         int         // output channels per group
-	k         int         // weights per output channel
-	by        []float32   // factor for each output channel, applied by `pack`
-	bias      []float32   // bias of each output channel
-	lo, hi    float32     // bounds to which results are clipped
-	weights   []*f32.Left // packed weights of each group
-	row       *f32.Right  // packed weights if one window covers the image (see single)
-	taps      [][]float32 // weights of each channel of a depthwise convolution
-	// fast convolves one image with the kernels of f32 for this layer, if any.
-	fast func(out, x []float32, e *f32.Epilogue, scratch []float32)
+	batch     int          // number of images
+	inC, outC int          // numbers of input and output channels
+	groups    int          // number of groups of channels that are convolved separately
+	m         int          // output channels per group
+	k         int          // weights per output channel
+	by        []float32    // factor for each output channel, applied by `pack`
+	bias      []float32    // bias of each output channel
+	lo, hi    float32      // bounds to which results are clipped
+	weights   []*f32.Left  // packed weights of each group
+	row       *f32.Right   // packed weights if one window covers the image (see single)
+	taps      []float32    // weights of a depthwise convolution
+	windows   *f32.Windows // its kernel, if there is one
+	fast      *f32.Winograd
 }
 
 func compileConv(c *call) error {
@@ -79,12 +79,13 @@ func (v *conv) runs() (kernel, int64) {
 	switch {
 	case v.single():
 		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
-	case v.depthwise() && v.hasWindows(f32.WindowDot):
-		return v.runFast, int64(f32.WindowScratch(v.image()))
 	case v.depthwise():
+		if v.windows = v.window.windows(false); v.windows != nil {
+			return v.runWindows, int64(v.windows.Scratch())
+		}
 		return v.runDepthwise, v.size(1) + int64(v.columns()) + f32.TapsScratch
 	case v.winograd():
-		return v.runFast, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
+		return v.runWinograd, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
 	}
 	scratch := int64(f32.Scratch(v.m, v.columns(), v.k))
 	if !v.direct {
@@ -142,15 +143,10 @@ func (v *conv) pack(b *builder, w *value) error {
 	switch {
 	case v.single():
 		v.row = f32.PackRight(weights, v.k, v.k, v.m, true)
-	case v.depthwise() && v.hasWindows(f32.WindowDot):
-		v.fast = f32.NewWindows(v.kind(f32.WindowDot), v.image(), weights).Compute
 	case v.depthwise():
-		for c := range v.outC {
-			v.taps = append(v.taps, weights[c*v.k:][:v.k])
-		}
+		v.taps = weights
 	case v.winograd():
-		w := f32.PackWinograd(weights, v.m, v.inC)
-		v.fast = func(out, x []float32, e *f32.Epilogue, scratch []float32) { w.Convolve(out, x, v.image(), e, scratch) }
+		v.fast = f32.PackWinograd(weights, v.m, v.inC)
 	default:
 		for g := range v.groups {
 			v.weights = append(v.weights, f32.PackLeft(weights[g*v.m*v.k:], v.k, v.m, v.k))
@@ -167,10 +163,10 @@ func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.Mul(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
-func (v *conv) runFast(out []float32, in [][]float32, scratch []float32) {
+func (v *conv) runWinograd(out []float32, in [][]float32, scratch []float32) {
 	x, y := len(in[0])/v.batch, len(out)/v.batch
 	for i := range v.batch {
-		v.fast(out[i*y:][:y], in[0][i*x:][:x], v.epilogue(0, v.outC), scratch)
+		v.fast.Convolve(out[i*y:][:y], in[0][i*x:][:x], v.image(), v.epilogue(0, v.m), scratch)
 	}
 }
 
@@ -210,6 +206,10 @@ func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 	}
 }
 
+func (v *conv) runWindows(out []float32, in [][]float32, scratch []float32) {
+	v.windows.Compute(out, in[0], v.taps, v.epilogue(0, v.outC), scratch)
+}
+
 func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
 	n, wide, size := v.pixels(), v.columns(), int(v.size(1))
 	plane, own, rest := scratch[:size], scratch[size:][:wide], scratch[size+wide:]
@@ -222,11 +222,12 @@ func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
 			x = plane
 		}
 		ch := c % v.outC
+		taps := v.taps[ch*v.k:][:v.k]
 		if v.contiguous() {
-			f32.Taps(y[:n], x, v.offsets, v.taps[ch], v.bias[ch], e, rest)
+			f32.Taps(y[:n], x, v.offsets, taps, v.bias[ch], e, rest)
 			continue
 		}
-		f32.Taps(own, x, v.offsets, v.taps[ch], v.bias[ch], e, rest)
+		f32.Taps(own, x, v.offsets, taps, v.bias[ch], e, rest)
 		v.collect(y, own, v.outH)
 	}
 }

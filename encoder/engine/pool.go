@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"cpar/encoder/onnx"
 	"cpar/internal/f32"
@@ -14,8 +15,8 @@ type pool struct {
 	planes       int          // number of planes
 	isMax        bool         // whether to take the maximum, otherwise the mean
 	countPadding bool         // whether a mean includes the padding, as zeros
-	shares       []float32    // for each window, the share of each of its values in the mean
-	fast         *f32.Windows // computes maxima or sums, if f32 has a kernel
+	shares       []float32    // for each window, the share of each of its values in its mean
+	windows      *f32.Windows // kernel for maxima or sums, if there is one
 }
 
 func compilePool(c *call) error {
@@ -50,21 +51,18 @@ func compilePool(c *call) error {
 	if rank == 3 {
 		shape = []int{x.shape[0], x.shape[1], v.outW}
 	}
-	s, of := &step{in: []*value{x}, scratch: int(v.size(1)) + v.columns()}, f32.WindowMax
-	if !v.isMax {
-		if err := c.allocate(4 * int64(v.pixels())); err != nil {
-			return err
-		}
-		for y := range v.outH {
-			rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
-			for x := range v.outW {
-				v.shares = append(v.shares, 1/float32(rows*v.pixelsIn(x, v.sw, v.kw, v.dw, v.left, v.right, v.inW)))
-			}
-		}
-		of = f32.WindowSum
+	if err := c.allocate(4 * int64(v.pixels())); err != nil {
+		return err
 	}
-	if v.hasWindows(of) {
-		v.fast, s.scratch = f32.NewWindows(v.kind(of), v.image(), nil), f32.WindowScratch(v.image())
+	for y := range v.outH {
+		rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
+		for x := range v.outW {
+			v.shares = append(v.shares, 1/float32(rows*v.pixelsIn(x, v.sw, v.kw, v.dw, v.left, v.right, v.inW)))
+		}
+	}
+	s := &step{in: []*value{x}, scratch: int(v.size(1)) + v.columns()}
+	if v.windows = v.window.windows(v.isMax); v.windows != nil {
+		s.scratch = v.windows.Scratch()
 	}
 	s.run = func(out []float32, in [][]float32, scratch []float32) { v.run(out, in[0], scratch) }
 	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
@@ -82,8 +80,8 @@ func ceiled(n, before, after, span, stride int) int {
 }
 
 func (v *pool) run(out, in, scratch []float32) {
-	if v.fast != nil {
-		v.fast.Compute(out, in, nil, scratch)
+	if v.windows != nil {
+		v.windows.Compute(out, in, ones[:v.kh*v.kw], nil, scratch)
 	} else {
 		v.combine(out, in, scratch)
 	}
@@ -91,6 +89,8 @@ func (v *pool) run(out, in, scratch []float32) {
 		f32.Times(out, v.shares, out)
 	}
 }
+
+var ones = slices.Repeat([]float32{1}, maxWindow)
 
 // combine pools each plane by combining the contiguous runs of pixels that the
 // kernel's taps read (see layout).

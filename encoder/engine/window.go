@@ -90,10 +90,12 @@ func (w *window) image() f32.Plane {
 	return f32.Plane{InH: w.inH, InW: w.inW, Top: w.top, Left: w.left, OutH: w.outH, OutW: w.outW}
 }
 
-func (w *window) kind(of f32.WindowValue) f32.WindowKind { return f32.WindowKind{Of: of, Size: w.kh, Stride: w.sh} }
-
-func (w *window) hasWindows(of f32.WindowValue) bool {
-	return w.kh == w.kw && w.sh == w.sw && w.dh*w.dw == 1 && f32.HasWindows(w.kind(of))
+// windows returns nil unless f32 has a kernel for such windows.
+func (w *window) windows(max bool) *f32.Windows {
+	if w.kh != w.kw || w.sh != w.sw || w.dh*w.dw != 1 {
+		return nil
+	}
+	return f32.NewWindows(w.image(), max, w.kh, w.sh)
 }
 
 // A layout arranges an image so that every tap of a kernel (one of its weights)

@@ -99,11 +99,6 @@ func pack16AVX2(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func copyRowsAVX2(out *float32, x *float32, outStep int, step int, after int, rows int, vectors int, pad float32)
 
-// tapsAVX2 sets out, of vectors·8 values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.
-//
-//go:noescape
-func tapsAVX2(out *float32, x *float32, offsets *int, weights *float32, taps int, vectors int, bias float32, lo float32, hi float32)
-
 // dotAVX2 is Dot over whole registers.
 //
 //go:noescape
@@ -194,42 +189,42 @@ func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vect
 //go:noescape
 func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
 
-// dot3x1AVX2 computes the dot of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func dot3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func products3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// dot5x1AVX2 computes the dot of windows of 5×5 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// products5x1AVX2 computes the products of windows of 5×5 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func dot5x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func products5x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// max3x1AVX2 computes the max of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// maxima3x1AVX2 computes the maxima of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func max3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func maxima3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// dot3x2AVX2 computes the dot of windows of 3×3 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// products3x2AVX2 computes the products of windows of 3×3 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func dot3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func products3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// dot5x2AVX2 computes the dot of windows of 5×5 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// products5x2AVX2 computes the products of windows of 5×5 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func dot5x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func products5x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// max3x2AVX2 computes the max of windows of 3×3 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// maxima3x2AVX2 computes the maxima of windows of 3×3 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func max3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func maxima3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// sum3x1AVX2 computes the sum of windows of 3×3 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// products2x2AVX2 computes the products of windows of 2×2 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func sum3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func products2x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// sum2x2AVX2 computes the sum of windows of 2×2 values at stride 2, for eight columns. Each group is 2 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results. Steps are in bytes. It fetches the rows that begin ahead bytes later.
+// products7x1AVX2 computes the products of windows of 7×7 values at stride 1, for eight columns. Each group is 1 rows, from row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
-func sum2x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+func products7x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)

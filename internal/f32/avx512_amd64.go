@@ -179,11 +179,6 @@ func pack32AVX512(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func copyRowsAVX512(out *float32, x *float32, outStep int, step int, after int, rows int, vectors int, pad float32)
 
-// tapsAVX512 sets out, of vectors·16 values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.
-//
-//go:noescape
-func tapsAVX512(out *float32, x *float32, offsets *int, weights *float32, taps int, vectors int, bias float32, lo float32, hi float32)
-
 // dotAVX512 is Dot over whole registers.
 //
 //go:noescape

@@ -17,14 +17,18 @@ type kernels struct {
 	tiles     [2][]tileKernel // by registers per row and by rows, both minus one
 	wides     []wideKernel    // by rows minus one
 	functions [numFunctions]func(out, in *float32, registers int)
-	winograd  transforms                  // none in plain Go and for NEON
-	windows   map[WindowKind]windowKernel // likewise
+	winograd  transforms                   // none in plain Go and for NEON
+	windows   map[windowShape]windowKernel // likewise
+	taps      tapsKernel                   // only for NEON
 }
 
 var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 4, 12}, vectors: plainVectors}
 
 // A tileKernel multiplies one tile. ldc and step are in bytes.
 type tileKernel func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
+
+// A tapsKernel computes Taps for whole registers.
+type tapsKernel func(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
 
 // A wideKernel adds one float64 tile. ldc is in bytes.
 type wideKernel func(k int, a, b, c *float64, ldc int)
@@ -70,7 +74,6 @@ type assembly struct {
 	largest       func(x *float32, registers int) float32
 	widen         func(sum *float64, x *float32, registers int)
 	centre        func(out, x *float32, mean *float64, scale float64, registers int)
-	taps          func(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
 }
 
 // vectors adapts the kernels to slices of registers with `lanes` values.
@@ -88,9 +91,6 @@ func (a assembly) vectors(lanes int) vectorFunctions {
 		widen:   func(sum []float64, x []float32) { a.widen(unsafe.SliceData(sum), data(x), len(x)>>shift) },
 		centre: func(out, x []float32, mean []float64, scale float64) {
 			a.centre(data(out), data(x), unsafe.SliceData(mean), scale, len(x)>>shift)
-		},
-		taps: func(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {
-			a.taps(data(out), data(x), unsafe.SliceData(offsets), data(weights), len(offsets), len(out)>>shift, bias, lo, hi)
 		},
 	}
 }

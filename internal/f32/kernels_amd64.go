@@ -13,24 +13,23 @@ const (
 	withAVX512
 )
 
-var windowsAVX2 = map[WindowKind]windowKernel{
-	{WindowDot, 3, 1}: dot3x1AVX2, {WindowDot, 3, 2}: dot3x2AVX2, {WindowDot, 5, 1}: dot5x1AVX2, {WindowDot, 5, 2}: dot5x2AVX2,
-	{WindowMax, 3, 1}: max3x1AVX2, {WindowMax, 3, 2}: max3x2AVX2, {WindowSum, 3, 1}: sum3x1AVX2, {WindowSum, 2, 2}: sum2x2AVX2,
+var windowsAVX2 = map[windowShape]windowKernel{
+	{false, 3, 1}: products3x1AVX2, {false, 3, 2}: products3x2AVX2, {false, 5, 1}: products5x1AVX2, {false, 5, 2}: products5x2AVX2,
+	{false, 2, 2}: products2x2AVX2, {false, 7, 1}: products7x1AVX2, {true, 3, 1}: maxima3x1AVX2, {true, 3, 2}: maxima3x2AVX2,
 }
 
 var levels = [...]kernels{
 	plain: plainKernels,
 	withAVX2: {
 		name: "AVX2", tiling: tiling{6, 8, 256, 4, 12}, tiles: tilesAVX2, wides: widesAVX2,
-		vectors:   assembly{dotAVX2, axpyAVX2, lineAVX2, timesAVX2, largerAVX2, largestAVX2, widenAVX2, centreAVX2, tapsAVX2}.vectors(8),
+		vectors:   assembly{dotAVX2, axpyAVX2, lineAVX2, timesAVX2, largerAVX2, largestAVX2, widenAVX2, centreAVX2}.vectors(8),
 		functions: [...]func(out, in *float32, registers int){expAVX2, erfAVX2, tanhAVX2, sigmoidAVX2, geluAVX2},
 		winograd:  transforms{foursAVX2, winogradWeightsAVX2, winogradInAVX2, winogradOutAVX2, halvesAVX2, copyRowsAVX2},
 		windows:   windowsAVX2,
 	},
 	withAVX512: {
 		name: "AVX-512", tiling: tiling{12, 16, 192, 8, 24}, tiles: tilesAVX512, wides: widesAVX512,
-		vectors: assembly{dotAVX512, axpyAVX512, lineAVX512, timesAVX512, largerAVX512, largestAVX512, widenAVX512, centreAVX512,
-			tapsAVX512}.vectors(16),
+		vectors:   assembly{dotAVX512, axpyAVX512, lineAVX512, timesAVX512, largerAVX512, largestAVX512, widenAVX512, centreAVX512}.vectors(16),
 		functions: [...]func(out, in *float32, registers int){expAVX512, erfAVX512, tanhAVX512, sigmoidAVX512, geluAVX512},
 		winograd:  transforms{foursAVX512, winogradWeightsAVX512, winogradInAVX512, winogradOutAVX512, halvesAVX512, copyRowsAVX512},
 		windows:   windowsAVX2,

@@ -78,18 +78,6 @@ func packPlain(dst, b []float32, offsets []int, wide int) {
 	}
 }
 
-func tapsPlain(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {
-	for i := range out {
-		out[i] = bias
-	}
-	for t, o := range offsets {
-		axpyPlain(weights[t], x[o:][:len(out)], out)
-	}
-	for i, v := range out {
-		out[i] = clip(v, lo, hi)
-	}
-}
-
 func dotPlain(x, y []float32) float32 {
 	y = y[:len(x)]
 	var s0, s1, s2, s3 float32

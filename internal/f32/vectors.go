@@ -1,5 +1,7 @@
 package f32
 
+import "unsafe"
+
 // vectorFunctions holds the kernels of one level, for whole registers.
 type vectorFunctions struct {
 	dot           func(x, y []float32) float32
@@ -9,10 +11,9 @@ type vectorFunctions struct {
 	largest       func(x []float32) float32
 	widen         func(sum []float64, x []float32)
 	centre        func(out, x []float32, mean []float64, scale float64)
-	taps          func(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32)
 }
 
-var plainVectors = vectorFunctions{dotPlain, axpyPlain, linePlain, timesPlain, largerPlain, largestPlain, widenPlain, centrePlain, tapsPlain}
+var plainVectors = vectorFunctions{dotPlain, axpyPlain, linePlain, timesPlain, largerPlain, largestPlain, widenPlain, centrePlain}
 
 // Dot returns Σ x[i]·y[i] over the length of x. Slice y may be longer.
 func Dot(x, y []float32) float32 {
@@ -150,15 +151,25 @@ func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *E
 	}
 	weights = weights[:len(offsets)]
 	x = x[:max(len(x), furthest+len(out))] // panics if x is too short
-	lanes := active.tiling().lanes
-	whole := len(out) &^ (lanes - 1)
-	levels[active].vectors.taps(out[:whole], x, offsets, weights, bias, lo, hi)
-	if rest := len(out) - whole; rest == 0 {
-	} else if furthest+whole+lanes <= len(x) {
-		own := scratch[:lanes]
-		levels[active].vectors.taps(own, x[whole:], offsets, weights, bias, lo, hi)
-		copy(out[whole:], own)
-	} else {
-		tapsPlain(out[whole:], x[whole:], offsets, weights, bias, lo, hi)
+	if kernel := levels[active].taps; kernel != nil {
+		lanes := active.tiling().lanes
+		run := func(out, x []float32) {
+			kernel(data(out), data(x), unsafe.SliceData(offsets), data(weights), len(offsets), len(out)/lanes, bias, lo, hi)
+		}
+		whole := len(out) &^ (lanes - 1)
+		run(out[:whole], x)
+		out, x = out[whole:], x[whole:]
+		if own := scratch[:lanes]; len(out) > 0 && furthest+lanes <= len(x) {
+			run(own, x)
+			copy(out, own)
+			return
+		}
 	}
+	for i := range out {
+		out[i] = bias
+	}
+	for t, o := range offsets {
+		Axpy(weights[t], x[o:][:len(out)], out)
+	}
+	Line(out, out, 1, 0, lo, hi)
 }

@@ -141,22 +141,6 @@ func TestPackingInTheMachine(t *testing.T) {
 				}
 			}
 		}
-		for vectors := range 20 {
-			n, offsets := vectors*l.lanes, []int{0, 5, 2}
-			x, w := randoms(r, n+5), randoms(r, 3)
-			m.reset()
-			out := m.floats(make([]float32, n))
-			m.call("taps"+l.name, out, m.floats(x), m.grant(words(offsets)), m.floats(w), 3, vectors, float32(0.5), float32(-1), float32(1))
-			var want []float64
-			for i := range n {
-				sum := 0.5
-				for p, o := range offsets {
-					sum += float64(w[p]) * float64(x[o+i])
-				}
-				want = append(want, min(max(sum, -1), 1))
-			}
-			agree(t, "taps", m.read(out, n), want)
-		}
 	})
 }
 
@@ -339,17 +323,19 @@ func TestWindowsInTheMachine(t *testing.T) {
 			t.Skip("this level uses the kernels for AVX2")
 		}
 		for name := range m.functions {
-			var of string
-			var size, stride int
-			if n, _ := fmt.Sscanf(name, "%3s%dx%dAVX2", &of, &size, &stride); n == 3 && (of == "dot" || of == "sum" || of == "max") {
-				m.window(t, r, name, of, size, stride)
+			for _, max := range []bool{false, true} {
+				var size, stride int
+				format := map[bool]string{false: "products%dx%dAVX2", true: "maxima%dx%dAVX2"}[max]
+				if n, _ := fmt.Sscanf(name, format, &size, &stride); n == 2 {
+					m.window(t, r, name, max, size, stride)
+				}
 			}
 		}
 	})
 }
 
 // window computes two rows of an image at row 1, column 1 of a padded one.
-func (m *machine) window(t *testing.T, r *rand.Rand, name, of string, size, stride int) {
+func (m *machine) window(t *testing.T, r *rand.Rand, name string, max bool, size, stride int) {
 	const high, wide, results = 5, 9, 2
 	x, w, masks := randoms(r, high*wide), randoms(r, size*size), []int(nil)
 	for register := range (size + stride - 1) / stride * stride {
@@ -365,7 +351,7 @@ func (m *machine) window(t *testing.T, r *rand.Rand, name, of string, size, stri
 	}
 	m.reset()
 	start, lo, padding, before := float32(0.5), float32(-2), make([]float32, 24), (size-1)/stride
-	if of == "max" {
+	if max {
 		for i := range padding {
 			padding[i] = -5
 		}
@@ -375,14 +361,17 @@ func (m *machine) window(t *testing.T, r *rand.Rand, name, of string, size, stri
 		before, before+results, 0, start, lo, float32(2))
 	var want []float64
 	for i := range 8 * results {
-		dot, sum, most := 0.5, 0.5, 0.5
+		value := 0.5
 		for tap, by := range w {
 			if y, x0 := i/8*stride+tap/size-1, i%8*stride+tap%size-1; y >= 0 && y < high && x0 >= 0 && x0 < wide {
-				v := float64(x[y*wide+x0])
-				dot, sum, most = dot+float64(by)*v, sum+v, max(most, v)
+				if v := float64(x[y*wide+x0]); !max {
+					value += float64(by) * v
+				} else if v > value {
+					value = v
+				}
 			}
 		}
-		want = append(want, min(max(map[string]float64{"dot": dot, "sum": sum, "max": most}[of], -2), 2))
+		want = append(want, math.Min(math.Max(value, -2), 2))
 	}
 	agree(t, name, m.read(out, 8*results), want)
 }

@@ -97,7 +97,6 @@ func (k kernels) all() {
 	k.packRows(1)
 	k.packRows(2)
 	k.copyRows()
-	k.taps()
 	k.dot()
 	k.axpy()
 	k.widen()
@@ -109,7 +108,13 @@ func (k kernels) all() {
 	k.largest()
 	k.winograd()
 	if k.lanes == 8 { // AVX-512 uses the same kernels
-		k.windows()
+		for stride := 1; stride <= 2; stride++ {
+			k.windows(false, 3, stride)
+			k.windows(false, 5, stride)
+			k.windows(true, 3, stride)
+		}
+		k.windows(false, 2, 2)
+		k.windows(false, 7, 1)
 	}
 }
 

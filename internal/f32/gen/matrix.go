@@ -128,48 +128,6 @@ func (k kernels) copyRows() {
 	k.End()
 }
 
-// taps emits a depthwise convolution of one channel, laid out so that each tap
-// reads a contiguous run. A sum stays in its register until it is complete.
-func (k kernels) taps() {
-	p := k.Begin("taps"+k.name, "func(out, x *float32, offsets *int, weights *float32, taps, vectors int, bias, lo, hi float32)", fmt.Sprintf(
-		"sets out, of vectors·%d values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.", k.lanes), "out", "x", "vectors")
-	out, x, n := p[0], p[1], p[2]
-	bias, lo, hi := k.number("bias"), k.number("lo"), k.number("hi")
-	block := func(label string, wide int) {
-		q := k.Params("offsets", "weights", "taps")
-		acc := make([]reg.VecVirtual, wide)
-		for v := range acc {
-			acc[v] = k.vec()
-			k.VMOVUPS(bias, acc[v])
-		}
-		k.Count(label, q[2], func() {
-			i, w := k.GP64(), k.vec()
-			k.MOVQ(at(q[0], 0), i)
-			k.VBROADCASTSS(at(q[1], 0), w)
-			for v := range acc {
-				k.VFMADD231PS(Mem{Base: x, Index: i, Scale: 4, Disp: v * k.bytes()}, w, acc[v])
-			}
-			k.Advance(8, q[0])
-			k.Advance(4, q[1])
-		})
-		for v := range acc {
-			k.VMAXPS(acc[v], lo, acc[v])
-			k.VMINPS(acc[v], hi, acc[v])
-			k.VMOVUPS(acc[v], at(out, v*k.bytes()))
-		}
-		k.Advance(wide*k.bytes(), out, x)
-	}
-	k.Count("eight", k.Part(n, 0, 3), func() { block("eight_taps", 8) })
-	for _, wide := range []int{4, 2, 1} {
-		label := map[int]string{4: "four", 2: "two", 1: "one"}[wide]
-		k.TESTQ(U32(uint32(wide)), n)
-		k.JZ(LabelRef(label + "_none"))
-		block(label+"_taps", wide)
-		k.Label(label + "_none")
-	}
-	k.End()
-}
-
 func (l level) wideName(rows int) string {
 	return fmt.Sprintf("wide%dx%d%s", rows, wideVectors*l.lanes/2, l.name)
 }
