@@ -83,7 +83,7 @@ func (v *conv) runs() (kernel, int64) {
 		if v.windows = v.window.windows(false); v.windows != nil {
 			return v.runWindows, int64(v.windows.Scratch())
 		}
-		return v.runDepthwise, v.size(1) + int64(v.columns()) + f32.TapsScratch
+		return v.runDepthwise, v.size(1) + int64(v.columns()) + maxLanes
 	case v.winograd():
 		return v.runWinograd, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
 	}
@@ -210,24 +210,17 @@ func (v *conv) runWindows(out []float32, in [][]float32, scratch []float32) {
 	v.windows.Compute(out, in[0], v.taps, v.epilogue(0, v.outC), scratch)
 }
 
+const maxLanes = 16 // float32 values of a register
+
 func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
-	n, wide, size := v.pixels(), v.columns(), int(v.size(1))
-	plane, own, rest := scratch[:size], scratch[size:][:wide], scratch[size+wide:]
-	clear(plane) // padding stays zero
+	plane, own := scratch[:v.size(1)], scratch[v.size(1):]
+	own = own[:(v.columns()+maxLanes-1)/maxLanes*maxLanes] // whole registers, of which the plane has the values
+	clear(plane)                                           // padding stays zero
 	e := v.epilogue(0, 0)
 	for c := range v.batch * v.outC {
-		x, y := in[0][c*v.inH*v.inW:], out[c*n:]
-		if !v.direct {
-			v.layPlane(plane, x, 0)
-			x = plane
-		}
+		v.layPlane(plane, in[0][c*v.inH*v.inW:], 0)
 		ch := c % v.outC
-		taps := v.taps[ch*v.k:][:v.k]
-		if v.contiguous() {
-			f32.Taps(y[:n], x, v.offsets, taps, v.bias[ch], e, rest)
-			continue
-		}
-		f32.Taps(own, x, v.offsets, taps, v.bias[ch], e, rest)
-		v.collect(y, own, v.outH)
+		f32.Taps(own, plane, v.offsets, v.taps[ch*v.k:][:v.k], v.bias[ch], e)
+		v.collect(out[c*v.pixels():], own, v.outH)
 	}
 }

@@ -103,14 +103,10 @@ func (v *pool) combine(out, in, scratch []float32) {
 	}
 	fill(plane, start)
 	for range v.planes {
-		x := in
-		if !v.direct {
-			v.layPlane(plane, x, start)
-			x = plane
-		}
-		copy(results, x[v.offsets[0]:])
+		v.layPlane(plane, in, start)
+		copy(results, plane[v.offsets[0]:])
 		for _, at := range v.offsets[1:] {
-			v.add(results, x[at:][:len(results)])
+			v.add(results, plane[at:][:len(results)])
 		}
 		v.collect(out, results, v.outH)
 		in, out = in[v.inH*v.inW:], out[v.pixels():]

@@ -119,7 +119,7 @@ func TestVectorsStayWithinSlices(t *testing.T) {
 			widenPlain(sum, x)
 			same(t, "AddTo64", mean, sum)
 			long, weights, offsets := of(n+5), of(3), []int{5, 0, 2}
-			Taps(out, long, offsets, weights, 0.5, &Epilogue{Clip: true, Lo: -1, Hi: 1}, make([]float32, TapsScratch))
+			Taps(out, long, offsets, weights, 0.5, &Epilogue{Clip: true, Lo: -1, Hi: 1})
 			for i := range want {
 				want[i] = clip(0.5+weights[0]*long[5+i]+weights[1]*long[i]+weights[2]*long[2+i], -1, 1)
 			}

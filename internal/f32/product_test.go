@@ -188,7 +188,7 @@ func TestTaps(t *testing.T) {
 					out := fence(r, n)
 					from := func(int, int) float32 { return 0.25 }
 					want := naive(w, taps, func(i, j int) float32 { return x[offsets[i]+j] }, 1, n, taps, from)
-					Taps(out.values, x, offsets, w, 0.25, e, make([]float32, TapsScratch))
+					Taps(out.values, x, offsets, w, 0.25, e)
 					compare(t, fmt.Sprint(n, taps), out, n, e.clipped(want), 1, n, taps)
 				}
 			}

@@ -134,13 +134,10 @@ func Halves(even, odd, x []float32) {
 	}
 }
 
-// TapsScratch is the number of scratch values that Taps needs.
-const TapsScratch = 64
-
 // Taps sets out[i] = bias + Σ weights[t]·x[offsets[t]+i] clipped as e demands,
 // ignoring e.Bias. It is a depthwise convolution of one channel laid out so
 // that each tap reads a contiguous run.
-func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *Epilogue, scratch []float32) {
+func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *Epilogue) {
 	lo, hi := -infinity, infinity
 	if e != nil && e.Clip {
 		lo, hi = e.Lo, e.Hi
@@ -152,18 +149,10 @@ func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *E
 	weights = weights[:len(offsets)]
 	x = x[:max(len(x), furthest+len(out))] // panics if x is too short
 	if kernel := levels[active].taps; kernel != nil {
-		lanes := active.tiling().lanes
-		run := func(out, x []float32) {
-			kernel(data(out), data(x), unsafe.SliceData(offsets), data(weights), len(offsets), len(out)/lanes, bias, lo, hi)
-		}
-		whole := len(out) &^ (lanes - 1)
-		run(out[:whole], x)
+		registers := len(out) / active.tiling().lanes
+		kernel(data(out), data(x), unsafe.SliceData(offsets), data(weights), len(offsets), registers, bias, lo, hi)
+		whole := registers * active.tiling().lanes
 		out, x = out[whole:], x[whole:]
-		if own := scratch[:lanes]; len(out) > 0 && furthest+lanes <= len(x) {
-			run(own, x)
-			copy(out, own)
-			return
-		}
 	}
 	for i := range out {
 		out[i] = bias

@@ -93,9 +93,12 @@ var Calls = []Call{
 		return func() { right.Mul(c, n, a, n, m, nil, scratch) }
 	}},
 	{"f32", "Taps, 9 for each of 3,136 values", func() func() {
-		out, x, w, scratch := make([]float32, plane), floats(plane+200), floats(9), make([]float32, f32.TapsScratch)
+		out, x, w, e := make([]float32, plane), floats(plane+200), floats(9), &f32.Epilogue{Clip: true, Hi: 6}
+		if k := f32.NewWindows(f32.Plane{InH: 56, InW: 56, Top: 1, Left: 1, OutH: 56, OutW: 56}, false, 3, 1); k != nil {
+			return func() { k.Compute(out, x, w, e, nil) }
+		}
 		offsets := []int{0, 1, 2, 57, 58, 59, 114, 115, 116}
-		return func() { f32.Taps(out, x, offsets, w, 1, &f32.Epilogue{Clip: true, Hi: 6}, scratch) }
+		return func() { f32.Taps(out, x, offsets, w, 1, e) }
 	}},
 	{"f32", "Exp, 3,136 values", func() func() {
 		out, x := make([]float32, plane), floats(plane)
