@@ -63,7 +63,7 @@ func compileConv(c *call) error {
 	}
 	s := &step{in: []*value{x}, conv: v, pack: func() error { return v.pack(c.builder, w) }}
 	var scratch int64
-	if s.run, scratch = v.runs(); scratch*4 > c.limits.Memory {
+	if s.run, scratch = v.runs(c); scratch*4 > c.limits.Memory {
 		return limitError("its windows take more than the %d bytes accepted", c.limits.Memory)
 	}
 	s.scratch = int(scratch)
@@ -75,15 +75,15 @@ func compileConv(c *call) error {
 	return c.emit(s, out, work)
 }
 
-func (v *conv) runs() (kernel, int64) {
+func (v *conv) runs(c *call) (kernel, int64) {
 	switch {
 	case v.single():
 		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
 	case v.depthwise():
-		if v.windows = v.window.windows(false); v.windows != nil {
+		if v.windows = c.windows(&v.window, false); v.windows != nil {
 			return v.runWindows, int64(v.windows.Scratch())
 		}
-		return v.runDepthwise, v.size(1) + int64(v.columns()) + maxLanes
+		return v.runDepthwise, v.planeScratch()
 	case v.winograd():
 		return v.runWinograd, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
 	}
@@ -210,17 +210,10 @@ func (v *conv) runWindows(out []float32, in [][]float32, scratch []float32) {
 	v.windows.Compute(out, in[0], v.taps, v.epilogue(0, v.outC), scratch)
 }
 
-const maxLanes = 16 // float32 values of a register
-
 func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
-	plane, own := scratch[:v.size(1)], scratch[v.size(1):]
-	own = own[:(v.columns()+maxLanes-1)/maxLanes*maxLanes] // whole registers, of which the plane has the values
-	clear(plane)                                           // padding stays zero
 	e := v.epilogue(0, 0)
-	for c := range v.batch * v.outC {
-		v.layPlane(plane, in[0][c*v.inH*v.inW:], 0)
-		ch := c % v.outC
-		f32.Taps(own, plane, v.offsets, v.taps[ch*v.k:][:v.k], v.bias[ch], e)
-		v.collect(out[c*v.pixels():], own, v.outH)
-	}
+	v.eachPlane(out, in[0], scratch, 0, func(c int, own, plane []float32) {
+		c %= v.outC
+		f32.Taps(own, plane, v.offsets, v.taps[c*v.k:][:v.k], v.bias[c], e)
+	})
 }

@@ -12,7 +12,6 @@ import (
 // of one image).
 type pool struct {
 	layout
-	planes       int          // number of planes
 	isMax        bool         // whether to take the maximum, otherwise the mean
 	countPadding bool         // whether a mean includes the padding, as zeros
 	shares       []float32    // for each window, the share of each of its values in its mean
@@ -32,7 +31,7 @@ func compilePool(c *call) error {
 	if c.err != nil {
 		return c.err
 	}
-	v := &pool{planes: x.shape[0] * x.shape[1], isMax: c.node.Op == "MaxPool"}
+	v := &pool{isMax: c.node.Op == "MaxPool"}
 	if c.flagAttribute("ceil_mode", false) {
 		w.outH = ceiled(w.inH, w.top, w.bottom, w.high(), w.sh)
 		w.outW = ceiled(w.inW, w.left, w.right, w.wide(), w.sw)
@@ -60,12 +59,12 @@ func compilePool(c *call) error {
 			v.shares = append(v.shares, 1/float32(rows*v.pixelsIn(x, v.sw, v.kw, v.dw, v.left, v.right, v.inW)))
 		}
 	}
-	s := &step{in: []*value{x}, scratch: int(v.size(1)) + v.columns()}
-	if v.windows = v.window.windows(v.isMax); v.windows != nil {
+	s := &step{in: []*value{x}, scratch: int(v.planeScratch())}
+	if v.windows = c.windows(&v.window, v.isMax); v.windows != nil {
 		s.scratch = v.windows.Scratch()
 	}
 	s.run = func(out []float32, in [][]float32, scratch []float32) { v.run(out, in[0], scratch) }
-	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
+	return c.emit(s, shape, int64(count(shape))*int64(v.kh*v.kw))
 }
 
 // ceiled returns the number of windows along an axis if the last window may
@@ -82,44 +81,22 @@ func ceiled(n, before, after, span, stride int) int {
 func (v *pool) run(out, in, scratch []float32) {
 	if v.windows != nil {
 		v.windows.Compute(out, in, ones[:v.kh*v.kw], nil, scratch)
+	} else if v.isMax {
+		v.eachPlane(out, in, scratch, -infinity, func(_ int, own, plane []float32) {
+			copy(own, plane[v.offsets[0]:])
+			for _, at := range v.offsets[1:] {
+				f32.Larger(own, own, plane[at:])
+			}
+		})
 	} else {
-		v.combine(out, in, scratch)
+		v.eachPlane(out, in, scratch, 0, func(_ int, own, plane []float32) { f32.Taps(own, plane, v.offsets, ones[:len(v.offsets)], 0, nil) })
 	}
 	for ; !v.isMax && len(out) > 0; out = out[len(v.shares):] {
 		f32.Times(out, v.shares, out)
 	}
 }
 
-var ones = slices.Repeat([]float32{1}, maxWindow)
-
-// combine pools each plane by combining the contiguous runs of pixels that the
-// kernel's taps read (see layout).
-func (v *pool) combine(out, in, scratch []float32) {
-	size := int(v.size(1))
-	plane, results := scratch[:size], scratch[size:][:v.columns()]
-	start := float32(0)
-	if v.isMax {
-		start = -infinity
-	}
-	fill(plane, start)
-	for range v.planes {
-		v.layPlane(plane, in, start)
-		copy(results, plane[v.offsets[0]:])
-		for _, at := range v.offsets[1:] {
-			v.add(results, plane[at:][:len(results)])
-		}
-		v.collect(out, results, v.outH)
-		in, out = in[v.inH*v.inW:], out[v.pixels():]
-	}
-}
-
-func (v *pool) add(to, x []float32) {
-	if v.isMax {
-		f32.Larger(to, to, x)
-	} else {
-		f32.Axpy(1, x, to)
-	}
-}
+var ones = slices.Repeat([]float32{1}, maxWindow*maxWindow)
 
 func (v *pool) pixelsIn(at, stride, kernel, distance, before, after, n int) (many int) {
 	lo, hi := 0, n

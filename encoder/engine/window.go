@@ -91,8 +91,9 @@ func (w *window) image() f32.Plane {
 }
 
 // windows returns nil unless f32 has a kernel for such windows.
-func (w *window) windows(max bool) *f32.Windows {
-	if w.kh != w.kw || w.sh != w.sw || w.dh*w.dw != 1 {
+func (c *call) windows(w *window, max bool) *f32.Windows {
+	c.fail(c.allocate(32 * int64(w.outW))) // for masks
+	if c.err != nil || w.kh != w.kw || w.sh != w.sw || w.dh*w.dw != 1 {
 		return nil
 	}
 	return f32.NewWindows(w.image(), max, w.kh, w.sh)
@@ -214,4 +215,21 @@ func (l *layout) layPlane(to, x []float32, padding float32) {
 // discard. It may change values of `to` after these rows.
 func (l *layout) collect(to, from []float32, rows int) {
 	f32.CopyRows(to, from, l.outW, l.pitch, l.outW, rows, 0)
+}
+
+func (l *layout) planeScratch() int64 { return l.size(1) + int64(l.columns()) + maxLanes }
+
+const maxLanes = 16 // float32 values of a register
+
+// eachPlane copies each plane of `in` into a layout, calls f to compute its
+// pixels there, in whole registers, and collects them.
+func (l *layout) eachPlane(out, in, scratch []float32, padding float32, f func(c int, own, plane []float32)) {
+	plane, own := scratch[:l.size(1)], scratch[l.size(1):]
+	own = own[:ceilDiv(l.columns(), maxLanes)*maxLanes]
+	fill(plane, padding)
+	for c := range len(out) / l.pixels() {
+		l.layPlane(plane, in[c*l.inH*l.inW:], padding)
+		f(c, own, plane)
+		l.collect(out[c*l.pixels():], own, l.outH)
+	}
 }
