@@ -87,7 +87,7 @@ func (v *conv) runs(c *call) (kernel, int64) {
 	case v.winograd():
 		return v.runWinograd, int64(f32.WinogradScratch(v.image(), v.m, v.inC))
 	}
-	scratch := int64(f32.Scratch(v.m, v.columns(), v.k))
+	scratch := int64(f32.LeftScratch(v.columns(), v.k))
 	if !v.direct {
 		scratch += v.size(v.inC / v.groups)
 	}

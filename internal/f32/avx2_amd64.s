@@ -4,119 +4,135 @@
 
 #include "textflag.h"
 
-// func tile1x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
+	VMOVUPS (DI), Y0
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
+	VBROADCASTSS (DI), Y0
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x05, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y1
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	VMOVUPS      32(DX), Y1
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y1
+	ADDQ         BX, DX
 	VBROADCASTSS 4(CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x00000008, CX
-	ADDQ         $0x00000040, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y1
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y1
-	VBROADCASTSS hi+60(FP), Y2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y1
+	VBROADCASTSS hi+76(FP), Y2
 	VMAXPS       Y0, Y1, Y0
 	VMINPS       Y0, Y2, Y0
 	VMOVUPS      Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func tile2x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y1
+	VMOVUPS (DI), Y0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS 4(BX), Y1
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x05, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 4(CX), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	VMOVUPS      32(DX), Y2
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y2
+	ADDQ         BX, DX
 	VBROADCASTSS 8(CX), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 12(CX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000040, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 4(CX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y2
-	VBROADCASTSS hi+60(FP), Y3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y2
+	VBROADCASTSS hi+76(FP), Y3
 	VMAXPS       Y0, Y2, Y0
 	VMINPS       Y0, Y3, Y0
 	VMOVUPS      Y0, (AX)
@@ -127,46 +143,56 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
+	VMOVUPS (DI), Y0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS 4(BX), Y1
-	VBROADCASTSS 8(BX), Y2
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x05, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y4
 	VFMADD231PS  Y3, Y4, Y0
 	VBROADCASTSS 4(CX), Y4
 	VFMADD231PS  Y3, Y4, Y1
 	VBROADCASTSS 8(CX), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	VMOVUPS      32(DX), Y3
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y3
+	ADDQ         BX, DX
 	VBROADCASTSS 12(CX), Y4
 	VFMADD231PS  Y3, Y4, Y0
 	VBROADCASTSS 16(CX), Y4
@@ -174,14 +200,15 @@ two:
 	VBROADCASTSS 20(CX), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x00000018, CX
-	ADDQ         $0x00000040, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y4
 	VFMADD231PS  Y3, Y4, Y0
 	VBROADCASTSS 4(CX), Y4
@@ -190,10 +217,10 @@ two_done:
 	VFMADD231PS  Y3, Y4, Y2
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y3
-	VBROADCASTSS hi+60(FP), Y4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y3
+	VBROADCASTSS hi+76(FP), Y4
 	VMAXPS       Y0, Y3, Y0
 	VMINPS       Y0, Y4, Y0
 	VMOVUPS      Y0, (AX)
@@ -208,42 +235,52 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y3
+	VMOVUPS (DI), Y0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS 4(BX), Y1
-	VBROADCASTSS 8(BX), Y2
-	VBROADCASTSS 12(BX), Y3
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x05, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y5
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 4(CX), Y5
@@ -252,7 +289,9 @@ two:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 12(CX), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	VMOVUPS      32(DX), Y4
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y4
+	ADDQ         BX, DX
 	VBROADCASTSS 16(CX), Y5
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 20(CX), Y5
@@ -262,14 +301,15 @@ two:
 	VBROADCASTSS 28(CX), Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000040, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y5
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 4(CX), Y5
@@ -280,10 +320,10 @@ two_done:
 	VFMADD231PS  Y4, Y5, Y3
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y4
-	VBROADCASTSS hi+60(FP), Y5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y4
+	VBROADCASTSS hi+76(FP), Y5
 	VMAXPS       Y0, Y4, Y0
 	VMINPS       Y0, Y5, Y0
 	VMOVUPS      Y0, (AX)
@@ -302,45 +342,57 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y4
+	VMOVUPS (DI), Y0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y4
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS 4(BX), Y1
-	VBROADCASTSS 8(BX), Y2
-	VBROADCASTSS 12(BX), Y3
-	VBROADCASTSS 16(BX), Y4
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
+	VBROADCASTSS 16(DI), Y4
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x05, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS 4(CX), Y6
@@ -351,7 +403,9 @@ two:
 	VFMADD231PS  Y5, Y6, Y3
 	VBROADCASTSS 16(CX), Y6
 	VFMADD231PS  Y5, Y6, Y4
-	VMOVUPS      32(DX), Y5
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y5
+	ADDQ         BX, DX
 	VBROADCASTSS 20(CX), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS 24(CX), Y6
@@ -363,14 +417,15 @@ two:
 	VBROADCASTSS 36(CX), Y6
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         $0x00000028, CX
-	ADDQ         $0x00000040, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS 4(CX), Y6
@@ -383,10 +438,10 @@ two_done:
 	VFMADD231PS  Y5, Y6, Y4
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y5
-	VBROADCASTSS hi+60(FP), Y6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y5
+	VBROADCASTSS hi+76(FP), Y6
 	VMAXPS       Y0, Y5, Y0
 	VMINPS       Y0, Y6, Y0
 	VMOVUPS      Y0, (AX)
@@ -409,48 +464,62 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y5
+	VMOVUPS (DI), Y0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS 4(BX), Y1
-	VBROADCASTSS 8(BX), Y2
-	VBROADCASTSS 12(BX), Y3
-	VBROADCASTSS 16(BX), Y4
-	VBROADCASTSS 20(BX), Y5
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
+	VBROADCASTSS 16(DI), Y4
+	VBROADCASTSS 20(DI), Y5
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x05, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS 4(CX), Y7
@@ -463,7 +532,9 @@ two:
 	VFMADD231PS  Y6, Y7, Y4
 	VBROADCASTSS 20(CX), Y7
 	VFMADD231PS  Y6, Y7, Y5
-	VMOVUPS      32(DX), Y6
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y6
+	ADDQ         BX, DX
 	VBROADCASTSS 24(CX), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS 28(CX), Y7
@@ -477,14 +548,15 @@ two:
 	VBROADCASTSS 44(CX), Y7
 	VFMADD231PS  Y6, Y7, Y5
 	ADDQ         $0x00000030, CX
-	ADDQ         $0x00000040, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS 4(CX), Y7
@@ -499,10 +571,10 @@ two_done:
 	VFMADD231PS  Y6, Y7, Y5
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y6
-	VBROADCASTSS hi+60(FP), Y7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y6
+	VBROADCASTSS hi+76(FP), Y7
 	VMAXPS       Y0, Y6, Y0
 	VMINPS       Y0, Y7, Y0
 	VMOVUPS      Y0, (AX)
@@ -529,64 +601,70 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile1x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS (BX), Y1
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS (DI), Y1
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	VMOVUPS      64(DX), Y2
-	VMOVUPS      96(DX), Y3
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	ADDQ         BX, DX
 	VBROADCASTSS 4(CX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000008, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y2
-	VBROADCASTSS hi+60(FP), Y3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y2
+	VBROADCASTSS hi+76(FP), Y3
 	VMAXPS       Y0, Y2, Y0
 	VMINPS       Y0, Y3, Y0
 	VMOVUPS      Y0, (AX)
@@ -596,50 +674,57 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile2x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS 4(BX), Y2
-	VBROADCASTSS 4(BX), Y3
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y2
+	VBROADCASTSS 4(DI), Y3
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
 	VBROADCASTSS 4(CX), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	VMOVUPS      64(DX), Y4
-	VMOVUPS      96(DX), Y5
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	ADDQ         BX, DX
 	VBROADCASTSS 8(CX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -647,15 +732,16 @@ two:
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -664,10 +750,10 @@ two_done:
 	VFMADD231PS  Y5, Y6, Y3
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y4
-	VBROADCASTSS hi+60(FP), Y5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y4
+	VBROADCASTSS hi+76(FP), Y5
 	VMAXPS       Y0, Y4, Y0
 	VMINPS       Y0, Y5, Y0
 	VMOVUPS      Y0, (AX)
@@ -684,47 +770,54 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y4
-	VMOVUPS 32(BX), Y5
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS 4(BX), Y2
-	VBROADCASTSS 4(BX), Y3
-	VBROADCASTSS 8(BX), Y4
-	VBROADCASTSS 8(BX), Y5
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y2
+	VBROADCASTSS 4(DI), Y3
+	VBROADCASTSS 8(DI), Y4
+	VBROADCASTSS 8(DI), Y5
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -734,8 +827,10 @@ two:
 	VBROADCASTSS 8(CX), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	VMOVUPS      64(DX), Y6
-	VMOVUPS      96(DX), Y7
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	ADDQ         BX, DX
 	VBROADCASTSS 12(CX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -746,15 +841,16 @@ two:
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x00000018, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -766,10 +862,10 @@ two_done:
 	VFMADD231PS  Y7, Y8, Y5
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y6
-	VBROADCASTSS hi+60(FP), Y7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y6
+	VBROADCASTSS hi+76(FP), Y7
 	VMAXPS       Y0, Y6, Y0
 	VMINPS       Y0, Y7, Y0
 	VMOVUPS      Y0, (AX)
@@ -793,52 +889,61 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y4
-	VMOVUPS 32(BX), Y5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y6
-	VMOVUPS 32(BX), Y7
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS 4(BX), Y2
-	VBROADCASTSS 4(BX), Y3
-	VBROADCASTSS 8(BX), Y4
-	VBROADCASTSS 8(BX), Y5
-	VBROADCASTSS 12(BX), Y6
-	VBROADCASTSS 12(BX), Y7
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y2
+	VBROADCASTSS 4(DI), Y3
+	VBROADCASTSS 8(DI), Y4
+	VBROADCASTSS 8(DI), Y5
+	VBROADCASTSS 12(DI), Y6
+	VBROADCASTSS 12(DI), Y7
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -851,8 +956,10 @@ two:
 	VBROADCASTSS 12(CX), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	VMOVUPS      64(DX), Y8
-	VMOVUPS      96(DX), Y9
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y8
+	VMOVUPS      32(DX), Y9
+	ADDQ         BX, DX
 	VBROADCASTSS 16(CX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -866,15 +973,16 @@ two:
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -889,10 +997,10 @@ two_done:
 	VFMADD231PS  Y9, Y10, Y7
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y8
-	VBROADCASTSS hi+60(FP), Y9
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y8
+	VBROADCASTSS hi+76(FP), Y9
 	VMAXPS       Y0, Y8, Y0
 	VMINPS       Y0, Y9, Y0
 	VMOVUPS      Y0, (AX)
@@ -923,57 +1031,68 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y4
-	VMOVUPS 32(BX), Y5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y6
-	VMOVUPS 32(BX), Y7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y8
-	VMOVUPS 32(BX), Y9
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y8
+	VMOVUPS 32(DI), Y9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS 4(BX), Y2
-	VBROADCASTSS 4(BX), Y3
-	VBROADCASTSS 8(BX), Y4
-	VBROADCASTSS 8(BX), Y5
-	VBROADCASTSS 12(BX), Y6
-	VBROADCASTSS 12(BX), Y7
-	VBROADCASTSS 16(BX), Y8
-	VBROADCASTSS 16(BX), Y9
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y2
+	VBROADCASTSS 4(DI), Y3
+	VBROADCASTSS 8(DI), Y4
+	VBROADCASTSS 8(DI), Y5
+	VBROADCASTSS 12(DI), Y6
+	VBROADCASTSS 12(DI), Y7
+	VBROADCASTSS 16(DI), Y8
+	VBROADCASTSS 16(DI), Y9
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -989,8 +1108,10 @@ two:
 	VBROADCASTSS 16(CX), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	VMOVUPS      64(DX), Y10
-	VMOVUPS      96(DX), Y11
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y10
+	VMOVUPS      32(DX), Y11
+	ADDQ         BX, DX
 	VBROADCASTSS 20(CX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -1007,15 +1128,16 @@ two:
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x00000028, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -1033,10 +1155,10 @@ two_done:
 	VFMADD231PS  Y11, Y12, Y9
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y10
-	VBROADCASTSS hi+60(FP), Y11
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y10
+	VBROADCASTSS hi+76(FP), Y11
 	VMAXPS       Y0, Y10, Y0
 	VMINPS       Y0, Y11, Y0
 	VMOVUPS      Y0, (AX)
@@ -1074,62 +1196,75 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-64
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y4
-	VMOVUPS 32(BX), Y5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y6
-	VMOVUPS 32(BX), Y7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y8
-	VMOVUPS 32(BX), Y9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Y10
-	VMOVUPS 32(BX), Y11
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y8
+	VMOVUPS 32(DI), Y9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y10
+	VMOVUPS 32(DI), Y11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Y0
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS 4(BX), Y2
-	VBROADCASTSS 4(BX), Y3
-	VBROADCASTSS 8(BX), Y4
-	VBROADCASTSS 8(BX), Y5
-	VBROADCASTSS 12(BX), Y6
-	VBROADCASTSS 12(BX), Y7
-	VBROADCASTSS 16(BX), Y8
-	VBROADCASTSS 16(BX), Y9
-	VBROADCASTSS 20(BX), Y10
-	VBROADCASTSS 20(BX), Y11
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y2
+	VBROADCASTSS 4(DI), Y3
+	VBROADCASTSS 8(DI), Y4
+	VBROADCASTSS 8(DI), Y5
+	VBROADCASTSS 12(DI), Y6
+	VBROADCASTSS 12(DI), Y7
+	VBROADCASTSS 16(DI), Y8
+	VBROADCASTSS 16(DI), Y9
+	VBROADCASTSS 20(DI), Y10
+	VBROADCASTSS 20(DI), Y11
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -1148,8 +1283,10 @@ two:
 	VBROADCASTSS 20(CX), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	VMOVUPS      64(DX), Y12
-	VMOVUPS      96(DX), Y13
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	ADDQ         BX, DX
 	VBROADCASTSS 24(CX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -1169,15 +1306,16 @@ two:
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $0x00000030, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -1198,10 +1336,10 @@ two_done:
 	VFMADD231PS  Y13, Y14, Y11
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Y12
-	VBROADCASTSS hi+60(FP), Y13
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Y12
+	VBROADCASTSS hi+76(FP), Y13
 	VMAXPS       Y0, Y12, Y0
 	VMINPS       Y0, Y13, Y0
 	VMOVUPS      Y0, (AX)

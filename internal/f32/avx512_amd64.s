@@ -4,121 +4,135 @@
 
 #include "textflag.h"
 
-// func tile1x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
+	VMOVUPS (DI), Z0
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DI), Z0
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z1
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	VMOVUPS      64(DX), Z1
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z1
+	ADDQ         BX, DX
 	VBROADCASTSS 4(CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z1
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z1
-	VBROADCASTSS hi+60(FP), Z2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z1
+	VBROADCASTSS hi+76(FP), Z2
 	VMAXPS       Z0, Z1, Z0
 	VMINPS       Z0, Z2, Z0
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
 
-// func tile2x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z2
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 4(CX), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	VMOVUPS      64(DX), Z2
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z2
+	ADDQ         BX, DX
 	VBROADCASTSS 8(CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 12(CX), Z3
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z2
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 4(CX), Z3
 	VFMADD231PS  Z2, Z3, Z1
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z2
-	VBROADCASTSS hi+60(FP), Z3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z2
+	VBROADCASTSS hi+76(FP), Z3
 	VMAXPS       Z0, Z2, Z0
 	VMINPS       Z0, Z3, Z0
 	VMOVUPS      Z0, (AX)
@@ -129,47 +143,56 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z3, Z4, Z0
 	VBROADCASTSS 4(CX), Z4
 	VFMADD231PS  Z3, Z4, Z1
 	VBROADCASTSS 8(CX), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	VMOVUPS      64(DX), Z3
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z3
+	ADDQ         BX, DX
 	VBROADCASTSS 12(CX), Z4
 	VFMADD231PS  Z3, Z4, Z0
 	VBROADCASTSS 16(CX), Z4
@@ -177,14 +200,15 @@ two:
 	VBROADCASTSS 20(CX), Z4
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000018, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z3, Z4, Z0
 	VBROADCASTSS 4(CX), Z4
@@ -193,10 +217,10 @@ two_done:
 	VFMADD231PS  Z3, Z4, Z2
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z3
-	VBROADCASTSS hi+60(FP), Z4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z3
+	VBROADCASTSS hi+76(FP), Z4
 	VMAXPS       Z0, Z3, Z0
 	VMINPS       Z0, Z4, Z0
 	VMOVUPS      Z0, (AX)
@@ -211,43 +235,52 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z4
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z5
 	VFMADD231PS  Z4, Z5, Z0
 	VBROADCASTSS 4(CX), Z5
@@ -256,7 +289,9 @@ two:
 	VFMADD231PS  Z4, Z5, Z2
 	VBROADCASTSS 12(CX), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	VMOVUPS      64(DX), Z4
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z4
+	ADDQ         BX, DX
 	VBROADCASTSS 16(CX), Z5
 	VFMADD231PS  Z4, Z5, Z0
 	VBROADCASTSS 20(CX), Z5
@@ -266,14 +301,15 @@ two:
 	VBROADCASTSS 28(CX), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z4
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z5
 	VFMADD231PS  Z4, Z5, Z0
 	VBROADCASTSS 4(CX), Z5
@@ -284,10 +320,10 @@ two_done:
 	VFMADD231PS  Z4, Z5, Z3
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z4
-	VBROADCASTSS hi+60(FP), Z5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z4
+	VBROADCASTSS hi+76(FP), Z5
 	VMAXPS       Z0, Z4, Z0
 	VMINPS       Z0, Z5, Z0
 	VMOVUPS      Z0, (AX)
@@ -306,46 +342,57 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS 4(CX), Z6
@@ -356,7 +403,9 @@ two:
 	VFMADD231PS  Z5, Z6, Z3
 	VBROADCASTSS 16(CX), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	VMOVUPS      64(DX), Z5
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z5
+	ADDQ         BX, DX
 	VBROADCASTSS 20(CX), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS 24(CX), Z6
@@ -368,14 +417,15 @@ two:
 	VBROADCASTSS 36(CX), Z6
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         $0x00000028, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS 4(CX), Z6
@@ -388,10 +438,10 @@ two_done:
 	VFMADD231PS  Z5, Z6, Z4
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z5
-	VBROADCASTSS hi+60(FP), Z6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z5
+	VBROADCASTSS hi+76(FP), Z6
 	VMAXPS       Z0, Z5, Z0
 	VMINPS       Z0, Z6, Z0
 	VMOVUPS      Z0, (AX)
@@ -414,49 +464,62 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z5
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
-	VBROADCASTSS 20(BX), Z5
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z6
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS 4(CX), Z7
@@ -469,7 +532,9 @@ two:
 	VFMADD231PS  Z6, Z7, Z4
 	VBROADCASTSS 20(CX), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	VMOVUPS      64(DX), Z6
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z6
+	ADDQ         BX, DX
 	VBROADCASTSS 24(CX), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS 28(CX), Z7
@@ -483,14 +548,15 @@ two:
 	VBROADCASTSS 44(CX), Z7
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         $0x00000030, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z6
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS 4(CX), Z7
@@ -505,10 +571,10 @@ two_done:
 	VFMADD231PS  Z6, Z7, Z5
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z6
-	VBROADCASTSS hi+60(FP), Z7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z6
+	VBROADCASTSS hi+76(FP), Z7
 	VMAXPS       Z0, Z6, Z0
 	VMINPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (AX)
@@ -535,52 +601,67 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile7x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
-	VBROADCASTSS 20(BX), Z5
-	VBROADCASTSS 24(BX), Z6
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z7
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS 4(CX), Z8
@@ -595,7 +676,9 @@ two:
 	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS 24(CX), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	VMOVUPS      64(DX), Z7
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z7
+	ADDQ         BX, DX
 	VBROADCASTSS 28(CX), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS 32(CX), Z8
@@ -611,14 +694,15 @@ two:
 	VBROADCASTSS 52(CX), Z8
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         $0x00000038, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z7
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS 4(CX), Z8
@@ -635,10 +719,10 @@ two_done:
 	VFMADD231PS  Z7, Z8, Z6
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z7
-	VBROADCASTSS hi+60(FP), Z8
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z7
+	VBROADCASTSS hi+76(FP), Z8
 	VMAXPS       Z0, Z7, Z0
 	VMINPS       Z0, Z8, Z0
 	VMOVUPS      Z0, (AX)
@@ -669,55 +753,72 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile8x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z7
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
-	VBROADCASTSS 20(BX), Z5
-	VBROADCASTSS 24(BX), Z6
-	VBROADCASTSS 28(BX), Z7
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z8
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS 4(CX), Z9
@@ -734,7 +835,9 @@ two:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS 28(CX), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	VMOVUPS      64(DX), Z8
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z8
+	ADDQ         BX, DX
 	VBROADCASTSS 32(CX), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS 36(CX), Z9
@@ -752,14 +855,15 @@ two:
 	VBROADCASTSS 60(CX), Z9
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z8
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS 4(CX), Z9
@@ -778,10 +882,10 @@ two_done:
 	VFMADD231PS  Z8, Z9, Z7
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z8
-	VBROADCASTSS hi+60(FP), Z9
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z8
+	VBROADCASTSS hi+76(FP), Z9
 	VMAXPS       Z0, Z8, Z0
 	VMINPS       Z0, Z9, Z0
 	VMOVUPS      Z0, (AX)
@@ -816,58 +920,77 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile9x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
-	VBROADCASTSS 20(BX), Z5
-	VBROADCASTSS 24(BX), Z6
-	VBROADCASTSS 28(BX), Z7
-	VBROADCASTSS 32(BX), Z8
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z9
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS 4(CX), Z10
@@ -886,7 +1009,9 @@ two:
 	VFMADD231PS  Z9, Z10, Z7
 	VBROADCASTSS 32(CX), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	VMOVUPS      64(DX), Z9
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z9
+	ADDQ         BX, DX
 	VBROADCASTSS 36(CX), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS 40(CX), Z10
@@ -906,14 +1031,15 @@ two:
 	VBROADCASTSS 68(CX), Z10
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         $0x00000048, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z9
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS 4(CX), Z10
@@ -934,10 +1060,10 @@ two_done:
 	VFMADD231PS  Z9, Z10, Z8
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z9
-	VBROADCASTSS hi+60(FP), Z10
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z9
+	VBROADCASTSS hi+76(FP), Z10
 	VMAXPS       Z0, Z9, Z0
 	VMINPS       Z0, Z10, Z0
 	VMOVUPS      Z0, (AX)
@@ -976,61 +1102,82 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile10x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z9
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
-	VBROADCASTSS 20(BX), Z5
-	VBROADCASTSS 24(BX), Z6
-	VBROADCASTSS 28(BX), Z7
-	VBROADCASTSS 32(BX), Z8
-	VBROADCASTSS 36(BX), Z9
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z10
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS 4(CX), Z11
@@ -1051,7 +1198,9 @@ two:
 	VFMADD231PS  Z10, Z11, Z8
 	VBROADCASTSS 36(CX), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	VMOVUPS      64(DX), Z10
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z10
+	ADDQ         BX, DX
 	VBROADCASTSS 40(CX), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS 44(CX), Z11
@@ -1073,14 +1222,15 @@ two:
 	VBROADCASTSS 76(CX), Z11
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         $0x00000050, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z10
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS 4(CX), Z11
@@ -1103,10 +1253,10 @@ two_done:
 	VFMADD231PS  Z10, Z11, Z9
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z10
-	VBROADCASTSS hi+60(FP), Z11
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z10
+	VBROADCASTSS hi+76(FP), Z11
 	VMAXPS       Z0, Z10, Z0
 	VMINPS       Z0, Z11, Z0
 	VMOVUPS      Z0, (AX)
@@ -1149,64 +1299,87 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile11x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
-	VBROADCASTSS 20(BX), Z5
-	VBROADCASTSS 24(BX), Z6
-	VBROADCASTSS 28(BX), Z7
-	VBROADCASTSS 32(BX), Z8
-	VBROADCASTSS 36(BX), Z9
-	VBROADCASTSS 40(BX), Z10
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z11
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z11, Z12, Z0
 	VBROADCASTSS 4(CX), Z12
@@ -1229,7 +1402,9 @@ two:
 	VFMADD231PS  Z11, Z12, Z9
 	VBROADCASTSS 40(CX), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	VMOVUPS      64(DX), Z11
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z11
+	ADDQ         BX, DX
 	VBROADCASTSS 44(CX), Z12
 	VFMADD231PS  Z11, Z12, Z0
 	VBROADCASTSS 48(CX), Z12
@@ -1253,14 +1428,15 @@ two:
 	VBROADCASTSS 84(CX), Z12
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         $0x00000058, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z11
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z11, Z12, Z0
 	VBROADCASTSS 4(CX), Z12
@@ -1285,10 +1461,10 @@ two_done:
 	VFMADD231PS  Z11, Z12, Z10
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z11
-	VBROADCASTSS hi+60(FP), Z12
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z11
+	VBROADCASTSS hi+76(FP), Z12
 	VMAXPS       Z0, Z11, Z0
 	VMINPS       Z0, Z12, Z0
 	VMOVUPS      Z0, (AX)
@@ -1335,67 +1511,92 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile12x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z11
+	VMOVUPS (DI), Z0
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS 4(BX), Z1
-	VBROADCASTSS 8(BX), Z2
-	VBROADCASTSS 12(BX), Z3
-	VBROADCASTSS 16(BX), Z4
-	VBROADCASTSS 20(BX), Z5
-	VBROADCASTSS 24(BX), Z6
-	VBROADCASTSS 28(BX), Z7
-	VBROADCASTSS 32(BX), Z8
-	VBROADCASTSS 36(BX), Z9
-	VBROADCASTSS 40(BX), Z10
-	VBROADCASTSS 44(BX), Z11
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
+	VBROADCASTSS 44(DI), Z11
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x06, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z12
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VBROADCASTSS 4(CX), Z13
@@ -1420,7 +1621,9 @@ two:
 	VFMADD231PS  Z12, Z13, Z10
 	VBROADCASTSS 44(CX), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	VMOVUPS      64(DX), Z12
+	PREFETCHT1   (DX)(SI*1)
+	VMOVUPS      (DX), Z12
+	ADDQ         BX, DX
 	VBROADCASTSS 48(CX), Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VBROADCASTSS 52(CX), Z13
@@ -1446,14 +1649,15 @@ two:
 	VBROADCASTSS 92(CX), Z13
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         $0x00000060, CX
-	ADDQ         $0x00000080, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z12
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VBROADCASTSS 4(CX), Z13
@@ -1480,10 +1684,10 @@ two_done:
 	VFMADD231PS  Z12, Z13, Z11
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z12
-	VBROADCASTSS hi+60(FP), Z13
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z12
+	VBROADCASTSS hi+76(FP), Z13
 	VMAXPS       Z0, Z12, Z0
 	VMINPS       Z0, Z13, Z0
 	VMOVUPS      Z0, (AX)
@@ -1534,66 +1738,74 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile1x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	VMOVUPS      128(DX), Z2
-	VMOVUPS      192(DX), Z3
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z2
+	VMOVUPS      64(DX), Z3
+	ADDQ         BX, DX
 	VBROADCASTSS 4(CX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z2
-	VBROADCASTSS hi+60(FP), Z3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z2
+	VBROADCASTSS hi+76(FP), Z3
 	VMAXPS       Z0, Z2, Z0
 	VMINPS       Z0, Z3, Z0
 	VMOVUPS      Z0, (AX)
@@ -1603,52 +1815,61 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile2x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
 	VBROADCASTSS 4(CX), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	VMOVUPS      128(DX), Z4
-	VMOVUPS      192(DX), Z5
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z4
+	VMOVUPS      64(DX), Z5
+	ADDQ         BX, DX
 	VBROADCASTSS 8(CX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -1656,15 +1877,17 @@ two:
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -1673,10 +1896,10 @@ two_done:
 	VFMADD231PS  Z5, Z6, Z3
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z4
-	VBROADCASTSS hi+60(FP), Z5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z4
+	VBROADCASTSS hi+76(FP), Z5
 	VMAXPS       Z0, Z4, Z0
 	VMINPS       Z0, Z5, Z0
 	VMOVUPS      Z0, (AX)
@@ -1693,49 +1916,58 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -1745,8 +1977,11 @@ two:
 	VBROADCASTSS 8(CX), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	VMOVUPS      128(DX), Z6
-	VMOVUPS      192(DX), Z7
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z6
+	VMOVUPS      64(DX), Z7
+	ADDQ         BX, DX
 	VBROADCASTSS 12(CX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -1757,15 +1992,17 @@ two:
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000018, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -1777,10 +2014,10 @@ two_done:
 	VFMADD231PS  Z7, Z8, Z5
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z6
-	VBROADCASTSS hi+60(FP), Z7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z6
+	VBROADCASTSS hi+76(FP), Z7
 	VMAXPS       Z0, Z6, Z0
 	VMINPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (AX)
@@ -1804,54 +2041,66 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -1864,8 +2113,11 @@ two:
 	VBROADCASTSS 12(CX), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	VMOVUPS      128(DX), Z8
-	VMOVUPS      192(DX), Z9
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z8
+	VMOVUPS      64(DX), Z9
+	ADDQ         BX, DX
 	VBROADCASTSS 16(CX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -1879,15 +2131,17 @@ two:
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -1902,10 +2156,10 @@ two_done:
 	VFMADD231PS  Z9, Z10, Z7
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z8
-	VBROADCASTSS hi+60(FP), Z9
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z8
+	VBROADCASTSS hi+76(FP), Z9
 	VMAXPS       Z0, Z8, Z0
 	VMINPS       Z0, Z9, Z0
 	VMOVUPS      Z0, (AX)
@@ -1936,59 +2190,74 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -2004,8 +2273,11 @@ two:
 	VBROADCASTSS 16(CX), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	VMOVUPS      128(DX), Z10
-	VMOVUPS      192(DX), Z11
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z10
+	VMOVUPS      64(DX), Z11
+	ADDQ         BX, DX
 	VBROADCASTSS 20(CX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -2022,15 +2294,17 @@ two:
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         $0x00000028, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -2048,10 +2322,10 @@ two_done:
 	VFMADD231PS  Z11, Z12, Z9
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z10
-	VBROADCASTSS hi+60(FP), Z11
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z10
+	VBROADCASTSS hi+76(FP), Z11
 	VMAXPS       Z0, Z10, Z0
 	VMINPS       Z0, Z11, Z0
 	VMOVUPS      Z0, (AX)
@@ -2089,64 +2363,82 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	VMOVUPS 64(BX), Z11
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
-	VBROADCASTSS 20(BX), Z10
-	VBROADCASTSS 20(BX), Z11
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -2165,8 +2457,11 @@ two:
 	VBROADCASTSS 20(CX), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	VMOVUPS      128(DX), Z12
-	VMOVUPS      192(DX), Z13
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z12
+	VMOVUPS      64(DX), Z13
+	ADDQ         BX, DX
 	VBROADCASTSS 24(CX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -2186,15 +2481,17 @@ two:
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         $0x00000030, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -2215,10 +2512,10 @@ two_done:
 	VFMADD231PS  Z13, Z14, Z11
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z12
-	VBROADCASTSS hi+60(FP), Z13
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z12
+	VBROADCASTSS hi+76(FP), Z13
 	VMAXPS       Z0, Z12, Z0
 	VMINPS       Z0, Z13, Z0
 	VMOVUPS      Z0, (AX)
@@ -2263,69 +2560,90 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile7x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	VMOVUPS 64(BX), Z11
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z12
-	VMOVUPS 64(BX), Z13
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
-	VBROADCASTSS 20(BX), Z10
-	VBROADCASTSS 20(BX), Z11
-	VBROADCASTSS 24(BX), Z12
-	VBROADCASTSS 24(BX), Z13
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -2347,8 +2665,11 @@ two:
 	VBROADCASTSS 24(CX), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	VMOVUPS      128(DX), Z14
-	VMOVUPS      192(DX), Z15
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z14
+	VMOVUPS      64(DX), Z15
+	ADDQ         BX, DX
 	VBROADCASTSS 28(CX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -2371,15 +2692,17 @@ two:
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         $0x00000038, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -2403,10 +2726,10 @@ two_done:
 	VFMADD231PS  Z15, Z16, Z13
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z14
-	VBROADCASTSS hi+60(FP), Z15
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z14
+	VBROADCASTSS hi+76(FP), Z15
 	VMAXPS       Z0, Z14, Z0
 	VMINPS       Z0, Z15, Z0
 	VMOVUPS      Z0, (AX)
@@ -2458,74 +2781,98 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile8x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	VMOVUPS 64(BX), Z11
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z12
-	VMOVUPS 64(BX), Z13
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z14
-	VMOVUPS 64(BX), Z15
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
-	VBROADCASTSS 20(BX), Z10
-	VBROADCASTSS 20(BX), Z11
-	VBROADCASTSS 24(BX), Z12
-	VBROADCASTSS 24(BX), Z13
-	VBROADCASTSS 28(BX), Z14
-	VBROADCASTSS 28(BX), Z15
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -2550,8 +2897,11 @@ two:
 	VBROADCASTSS 28(CX), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	VMOVUPS      128(DX), Z16
-	VMOVUPS      192(DX), Z17
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z16
+	VMOVUPS      64(DX), Z17
+	ADDQ         BX, DX
 	VBROADCASTSS 32(CX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -2577,15 +2927,17 @@ two:
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -2612,10 +2964,10 @@ two_done:
 	VFMADD231PS  Z17, Z18, Z15
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z16
-	VBROADCASTSS hi+60(FP), Z17
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z16
+	VBROADCASTSS hi+76(FP), Z17
 	VMAXPS       Z0, Z16, Z0
 	VMINPS       Z0, Z17, Z0
 	VMOVUPS      Z0, (AX)
@@ -2674,79 +3026,106 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile9x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	VMOVUPS 64(BX), Z11
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z12
-	VMOVUPS 64(BX), Z13
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z14
-	VMOVUPS 64(BX), Z15
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z16
+	VMOVUPS 64(DI), Z17
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
-	VBROADCASTSS 20(BX), Z10
-	VBROADCASTSS 20(BX), Z11
-	VBROADCASTSS 24(BX), Z12
-	VBROADCASTSS 24(BX), Z13
-	VBROADCASTSS 28(BX), Z14
-	VBROADCASTSS 28(BX), Z15
-	VBROADCASTSS 32(BX), Z16
-	VBROADCASTSS 32(BX), Z17
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -2774,8 +3153,11 @@ two:
 	VBROADCASTSS 32(CX), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	VMOVUPS      128(DX), Z18
-	VMOVUPS      192(DX), Z19
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z18
+	VMOVUPS      64(DX), Z19
+	ADDQ         BX, DX
 	VBROADCASTSS 36(CX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -2804,15 +3186,17 @@ two:
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         $0x00000048, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -2842,10 +3226,10 @@ two_done:
 	VFMADD231PS  Z19, Z20, Z17
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z18
-	VBROADCASTSS hi+60(FP), Z19
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z18
+	VBROADCASTSS hi+76(FP), Z19
 	VMAXPS       Z0, Z18, Z0
 	VMINPS       Z0, Z19, Z0
 	VMOVUPS      Z0, (AX)
@@ -2911,84 +3295,114 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile10x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	VMOVUPS 64(BX), Z11
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z12
-	VMOVUPS 64(BX), Z13
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z14
-	VMOVUPS 64(BX), Z15
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z18
-	VMOVUPS 64(BX), Z19
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z16
+	VMOVUPS 64(DI), Z17
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z18
+	VMOVUPS 64(DI), Z19
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
-	VBROADCASTSS 20(BX), Z10
-	VBROADCASTSS 20(BX), Z11
-	VBROADCASTSS 24(BX), Z12
-	VBROADCASTSS 24(BX), Z13
-	VBROADCASTSS 28(BX), Z14
-	VBROADCASTSS 28(BX), Z15
-	VBROADCASTSS 32(BX), Z16
-	VBROADCASTSS 32(BX), Z17
-	VBROADCASTSS 36(BX), Z18
-	VBROADCASTSS 36(BX), Z19
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -3019,8 +3433,11 @@ two:
 	VBROADCASTSS 36(CX), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	VMOVUPS      128(DX), Z20
-	VMOVUPS      192(DX), Z21
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z20
+	VMOVUPS      64(DX), Z21
+	ADDQ         BX, DX
 	VBROADCASTSS 40(CX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -3052,15 +3469,17 @@ two:
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         $0x00000050, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -3093,10 +3512,10 @@ two_done:
 	VFMADD231PS  Z21, Z22, Z19
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z20
-	VBROADCASTSS hi+60(FP), Z21
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z20
+	VBROADCASTSS hi+76(FP), Z21
 	VMAXPS       Z0, Z20, Z0
 	VMINPS       Z0, Z21, Z0
 	VMOVUPS      Z0, (AX)
@@ -3169,89 +3588,122 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile11x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	VMOVUPS 64(BX), Z11
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z12
-	VMOVUPS 64(BX), Z13
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z14
-	VMOVUPS 64(BX), Z15
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z18
-	VMOVUPS 64(BX), Z19
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z20
-	VMOVUPS 64(BX), Z21
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z16
+	VMOVUPS 64(DI), Z17
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z18
+	VMOVUPS 64(DI), Z19
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z20
+	VMOVUPS 64(DI), Z21
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
-	VBROADCASTSS 20(BX), Z10
-	VBROADCASTSS 20(BX), Z11
-	VBROADCASTSS 24(BX), Z12
-	VBROADCASTSS 24(BX), Z13
-	VBROADCASTSS 28(BX), Z14
-	VBROADCASTSS 28(BX), Z15
-	VBROADCASTSS 32(BX), Z16
-	VBROADCASTSS 32(BX), Z17
-	VBROADCASTSS 36(BX), Z18
-	VBROADCASTSS 36(BX), Z19
-	VBROADCASTSS 40(BX), Z20
-	VBROADCASTSS 40(BX), Z21
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS 40(DI), Z20
+	VBROADCASTSS 40(DI), Z21
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -3285,8 +3737,11 @@ two:
 	VBROADCASTSS 40(CX), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	VMOVUPS      128(DX), Z22
-	VMOVUPS      192(DX), Z23
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z22
+	VMOVUPS      64(DX), Z23
+	ADDQ         BX, DX
 	VBROADCASTSS 44(CX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -3321,15 +3776,17 @@ two:
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         $0x00000058, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -3365,10 +3822,10 @@ two_done:
 	VFMADD231PS  Z23, Z24, Z21
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z22
-	VBROADCASTSS hi+60(FP), Z23
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z22
+	VBROADCASTSS hi+76(FP), Z23
 	VMAXPS       Z0, Z22, Z0
 	VMINPS       Z0, Z23, Z0
 	VMOVUPS      Z0, (AX)
@@ -3448,94 +3905,130 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile12x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-64
+TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
-	MOVQ    from+40(FP), BX
-	MOVQ    step+48(FP), SI
-	CMPQ    SI, $-1
+	MOVQ    ldb+24(FP), BX
+	MOVQ    ahead+32(FP), SI
+	MOVQ    from+56(FP), DI
+	MOVQ    step+64(FP), R8
+	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z2
-	VMOVUPS 64(BX), Z3
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z4
-	VMOVUPS 64(BX), Z5
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z6
-	VMOVUPS 64(BX), Z7
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z8
-	VMOVUPS 64(BX), Z9
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z10
-	VMOVUPS 64(BX), Z11
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z12
-	VMOVUPS 64(BX), Z13
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z14
-	VMOVUPS 64(BX), Z15
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z16
-	VMOVUPS 64(BX), Z17
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z18
-	VMOVUPS 64(BX), Z19
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z20
-	VMOVUPS 64(BX), Z21
-	ADDQ    SI, BX
-	VMOVUPS (BX), Z22
-	VMOVUPS 64(BX), Z23
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z16
+	VMOVUPS 64(DI), Z17
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z18
+	VMOVUPS 64(DI), Z19
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z20
+	VMOVUPS 64(DI), Z21
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z22
+	VMOVUPS 64(DI), Z23
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (BX), Z1
-	VBROADCASTSS 4(BX), Z2
-	VBROADCASTSS 4(BX), Z3
-	VBROADCASTSS 8(BX), Z4
-	VBROADCASTSS 8(BX), Z5
-	VBROADCASTSS 12(BX), Z6
-	VBROADCASTSS 12(BX), Z7
-	VBROADCASTSS 16(BX), Z8
-	VBROADCASTSS 16(BX), Z9
-	VBROADCASTSS 20(BX), Z10
-	VBROADCASTSS 20(BX), Z11
-	VBROADCASTSS 24(BX), Z12
-	VBROADCASTSS 24(BX), Z13
-	VBROADCASTSS 28(BX), Z14
-	VBROADCASTSS 28(BX), Z15
-	VBROADCASTSS 32(BX), Z16
-	VBROADCASTSS 32(BX), Z17
-	VBROADCASTSS 36(BX), Z18
-	VBROADCASTSS 36(BX), Z19
-	VBROADCASTSS 40(BX), Z20
-	VBROADCASTSS 40(BX), Z21
-	VBROADCASTSS 44(BX), Z22
-	VBROADCASTSS 44(BX), Z23
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS 40(DI), Z20
+	VBROADCASTSS 40(DI), Z21
+	VBROADCASTSS 44(DI), Z22
+	VBROADCASTSS 44(DI), Z23
 
 multiply:
-	MOVQ  AX, BX
-	SHLQ  $0x07, BX
-	MOVQ  AX, SI
-	SHRQ  $0x01, SI
-	TESTQ SI, SI
-	JZ    two_done
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
 
 two:
-	PREFETCHT1   (DX)(BX*1)
-	PREFETCHT1   64(DX)(BX*1)
-	PREFETCHT1   128(DX)(BX*1)
-	PREFETCHT1   192(DX)(BX*1)
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -3572,8 +4065,11 @@ two:
 	VBROADCASTSS 44(CX), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	VMOVUPS      128(DX), Z24
-	VMOVUPS      192(DX), Z25
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
+	VMOVUPS      (DX), Z24
+	VMOVUPS      64(DX), Z25
+	ADDQ         BX, DX
 	VBROADCASTSS 48(CX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -3611,15 +4107,17 @@ two:
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         $0x00000060, CX
-	ADDQ         $0x00000100, DX
-	DECQ         SI
+	DECQ         DI
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
+	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
+	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -3658,10 +4156,10 @@ two_done:
 	VFMADD231PS  Z25, Z26, Z23
 
 store:
-	MOVQ         c+24(FP), AX
-	MOVQ         ldc+32(FP), CX
-	VBROADCASTSS lo+56(FP), Z24
-	VBROADCASTSS hi+60(FP), Z25
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VBROADCASTSS lo+72(FP), Z24
+	VBROADCASTSS hi+76(FP), Z25
 	VMAXPS       Z0, Z24, Z0
 	VMINPS       Z0, Z25, Z0
 	VMOVUPS      Z0, (AX)

@@ -25,7 +25,7 @@ func BenchmarkMul(b *testing.B) {
 		})
 		b.Run("left/"+name, func(b *testing.B) {
 			left := PackLeft(x, k, m, k)
-			scratch := make([]float32, left.Scratch(n))
+			scratch := make([]float32, LeftScratch(n, k))
 			for b.Loop() {
 				left.Mul(c, n, y, n, n, scratch)
 			}

@@ -50,9 +50,9 @@ func TestTilesStayWithinSlices(t *testing.T) {
 			for vectors := 1; vectors <= 2; vectors++ {
 				for _, k := range []int{1, 2, 5} {
 					wide := vectors * size.lanes
-					ldc := wide + 3
-					of := tile{k: k, rows: rows, vectors: vectors, ldc: ldc, lo: -1.5, hi: 2}
-					of.a, of.b = edge[float32](t, r, k*rows, atEnd), edge[float32](t, r, k*wide, atEnd)
+					ldb, ldc := wide+2, wide+3
+					of := tile{k: k, rows: rows, vectors: vectors, ldb: ldb, ldc: ldc, lo: -1.5, hi: 2}
+					of.a, of.b = edge[float32](t, r, k*rows, atEnd), edge[float32](t, r, (k-1)*ldb+wide, atEnd)
 					of.c = edge[float32](t, r, (rows-1)*ldc+wide, atEnd)
 					for step, from := range map[int][]float32{ldc: of.c, 0: edge[float32](t, r, wide, atEnd), oneEach: edge[float32](t, r, rows, atEnd)} {
 						of.from, of.step = from, step

@@ -26,7 +26,7 @@ func TestInstructions(t *testing.T) {
 		}},
 		{"convolution, 64×576 · 576×3136", func() func() {
 			left := PackLeft(random(r, 64*576), 576, 64, 576)
-			b, c, scratch := random(r, 576*n), make([]float32, 64*n), make([]float32, left.Scratch(n))
+			b, c, scratch := random(r, 576*n), make([]float32, 64*n), make([]float32, LeftScratch(n, 576))
 			return func() { left.Mul(c, n, b, n, n, scratch) }
 		}},
 		{"attention, 197×64 · 64×197", func() func() {

@@ -12,7 +12,7 @@ func best() level { return withNEON }
 var levels = [...]kernels{
 	plain: plainKernels,
 	withNEON: {
-		name: "NEON", tiling: tiling{6, 8, 256, 4, 12}, tiles: tilesNEON, wides: widesNEON,
+		name: "NEON", tiling: tiling{6, 8, 256, 0, 4, 12}, tiles: tilesNEON, wides: widesNEON,
 		vectors:   assembly{dotNEON, axpyNEON, lineNEON, timesNEON, largerNEON, largestNEON, widenNEON, centreNEON}.vectors(8),
 		functions: [...]func(out, in *float32, registers int){expNEON, erfNEON, tanhNEON, sigmoidNEON, geluNEON},
 		taps:      tapsNEON,

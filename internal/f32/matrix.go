@@ -6,10 +6,12 @@ import (
 )
 
 // A tile describes one kernel call. It multiplies a strip of packed a, k deep
-// and `rows` wide, by a strip of packed b, k deep and vectors·lanes wide.
+// and `rows` wide, by a strip of b, k deep and vectors·lanes wide.
 type tile struct {
 	k, rows, vectors int
 	a, b             []float32
+	ldb              int // distance between the rows of b
+	ahead            int // distance to the strip of b that is needed next
 	c                []float32
 	ldc              int
 	from             []float32 // the product is added to these values
@@ -33,12 +35,13 @@ var zeros [64]float32
 
 var infinity = float32(math.Inf(1))
 
-// A block describes the product of a packed m×k and a packed k×n block. The
-// product is written to c.
+// A block describes the product of a packed m×k and a k×n block. The product is
+// written to c.
 type block struct {
 	tiling
 	level   level
 	a, b    []float32
+	ldb     int // distance between the rows of b, or 0 if b is packed
 	m, n, k int
 	c       []float32
 	ldc     int
@@ -75,7 +78,10 @@ func (p *block) multiply() {
 		for j := 0; j < p.n; j += width {
 			wide := min(width, p.n-j)
 			t := tile{k: p.k, vectors: (wide + p.lanes - 1) / p.lanes, lo: p.lo, hi: p.hi}
-			t.b = p.b[j*p.k:][:t.vectors*p.lanes*p.k]
+			t.b, t.ldb, t.ahead = p.b[j:], p.ldb, width
+			if whole := t.vectors * p.lanes; p.ldb == 0 {
+				t.b, t.ldb, t.ahead = p.b[j*p.k:][:whole*p.k], whole, whole*p.k
+			}
 			for i := first; i < last; i++ {
 				var row int
 				row, t.rows = s.part(i)

@@ -150,15 +150,16 @@ DATA constants<>+1136(SB)/8, $0x3f3504f33f3504f3
 DATA constants<>+1144(SB)/8, $0x3f3504f33f3504f3
 GLOBL constants<>(SB), RODATA|NOPTR, $1152
 
-// func tile1x8NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile1x8NEON(SB), NOSPLIT, $0-64
+// func tile1x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile1x8NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4]
@@ -167,28 +168,31 @@ one_each:
 	VLD1R.P 4(R3), [V0.S4]
 	VMOV V0.B16, V1.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	FMOVD.P 8(R1), F28
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4fbc1300 // fmla v0.4s, v24.4s, v28.s[1]
 	WORD $0x4fbc1321 // fmla v1.4s, v25.4s, v28.s[1]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	FMOVS.P 4(R1), F28
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -197,15 +201,16 @@ store:
 	VST1 [V0.S4, V1.S4], 0(R5)
 	RET
 
-// func tile2x8NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile2x8NEON(SB), NOSPLIT, $0-64
+// func tile2x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile2x8NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4]
@@ -218,34 +223,37 @@ one_each:
 	VLD1R.P 4(R3), [V2.S4]
 	VMOV V2.B16, V3.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 16(R1), [V28.S4]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4fbc1323 // fmla v3.4s, v25.4s, v28.s[1]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1b00 // fmla v0.4s, v24.4s, v28.s[2]
 	WORD $0x4f9c1b21 // fmla v1.4s, v25.4s, v28.s[2]
 	WORD $0x4fbc1b02 // fmla v2.4s, v24.4s, v28.s[3]
 	WORD $0x4fbc1b23 // fmla v3.4s, v25.4s, v28.s[3]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	FMOVD.P 8(R1), F28
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4fbc1323 // fmla v3.4s, v25.4s, v28.s[1]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -260,15 +268,16 @@ store:
 	VST1 [V2.S4, V3.S4], 0(R5)
 	RET
 
-// func tile3x8NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile3x8NEON(SB), NOSPLIT, $0-64
+// func tile3x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile3x8NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4]
@@ -285,32 +294,35 @@ one_each:
 	VLD1R.P 4(R3), [V4.S4]
 	VMOV V4.B16, V5.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 16(R1), [V28.S4]
 	FMOVD.P 8(R1), F29
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4fbc1323 // fmla v3.4s, v25.4s, v28.s[1]
 	WORD $0x4f9c1b04 // fmla v4.4s, v24.4s, v28.s[2]
 	WORD $0x4f9c1b25 // fmla v5.4s, v25.4s, v28.s[2]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4fbc1b00 // fmla v0.4s, v24.4s, v28.s[3]
 	WORD $0x4fbc1b21 // fmla v1.4s, v25.4s, v28.s[3]
 	WORD $0x4f9d1302 // fmla v2.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1323 // fmla v3.4s, v25.4s, v29.s[0]
 	WORD $0x4fbd1304 // fmla v4.4s, v24.4s, v29.s[1]
 	WORD $0x4fbd1325 // fmla v5.4s, v25.4s, v29.s[1]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	FMOVD.P 8(R1), F28
 	FMOVS.P 4(R1), F29
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
@@ -318,9 +330,9 @@ two_done:
 	WORD $0x4f9d1304 // fmla v4.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1325 // fmla v5.4s, v25.4s, v29.s[0]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -341,15 +353,16 @@ store:
 	VST1 [V4.S4, V5.S4], 0(R5)
 	RET
 
-// func tile4x8NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile4x8NEON(SB), NOSPLIT, $0-64
+// func tile4x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile4x8NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4]
@@ -370,11 +383,12 @@ one_each:
 	VLD1R.P 4(R3), [V6.S4]
 	VMOV V6.B16, V7.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 32(R1), [V28.S4, V29.S4]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
@@ -383,7 +397,8 @@ two:
 	WORD $0x4f9c1b25 // fmla v5.4s, v25.4s, v28.s[2]
 	WORD $0x4fbc1b06 // fmla v6.4s, v24.4s, v28.s[3]
 	WORD $0x4fbc1b27 // fmla v7.4s, v25.4s, v28.s[3]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9d1300 // fmla v0.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1321 // fmla v1.4s, v25.4s, v29.s[0]
 	WORD $0x4fbd1302 // fmla v2.4s, v24.4s, v29.s[1]
@@ -392,12 +407,13 @@ two:
 	WORD $0x4f9d1b25 // fmla v5.4s, v25.4s, v29.s[2]
 	WORD $0x4fbd1b06 // fmla v6.4s, v24.4s, v29.s[3]
 	WORD $0x4fbd1b27 // fmla v7.4s, v25.4s, v29.s[3]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	VLD1.P 16(R1), [V28.S4]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
@@ -407,9 +423,9 @@ two_done:
 	WORD $0x4fbc1b06 // fmla v6.4s, v24.4s, v28.s[3]
 	WORD $0x4fbc1b27 // fmla v7.4s, v25.4s, v28.s[3]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -436,15 +452,16 @@ store:
 	VST1 [V6.S4, V7.S4], 0(R5)
 	RET
 
-// func tile5x8NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile5x8NEON(SB), NOSPLIT, $0-64
+// func tile5x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile5x8NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4]
@@ -469,12 +486,13 @@ one_each:
 	VLD1R.P 4(R3), [V8.S4]
 	VMOV V8.B16, V9.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 32(R1), [V28.S4, V29.S4]
 	FMOVD.P 8(R1), F30
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
@@ -485,7 +503,8 @@ two:
 	WORD $0x4fbc1b27 // fmla v7.4s, v25.4s, v28.s[3]
 	WORD $0x4f9d1308 // fmla v8.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1329 // fmla v9.4s, v25.4s, v29.s[0]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4fbd1300 // fmla v0.4s, v24.4s, v29.s[1]
 	WORD $0x4fbd1321 // fmla v1.4s, v25.4s, v29.s[1]
 	WORD $0x4f9d1b02 // fmla v2.4s, v24.4s, v29.s[2]
@@ -496,13 +515,14 @@ two:
 	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
 	WORD $0x4fbe1308 // fmla v8.4s, v24.4s, v30.s[1]
 	WORD $0x4fbe1329 // fmla v9.4s, v25.4s, v30.s[1]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	VLD1.P 16(R1), [V28.S4]
 	FMOVS.P 4(R1), F29
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
@@ -514,9 +534,9 @@ two_done:
 	WORD $0x4f9d1308 // fmla v8.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1329 // fmla v9.4s, v25.4s, v29.s[0]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -549,15 +569,16 @@ store:
 	VST1 [V8.S4, V9.S4], 0(R5)
 	RET
 
-// func tile6x8NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile6x8NEON(SB), NOSPLIT, $0-64
+// func tile6x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile6x8NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4]
@@ -586,11 +607,12 @@ one_each:
 	VLD1R.P 4(R3), [V10.S4]
 	VMOV V10.B16, V11.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 48(R1), [V28.S4, V29.S4, V30.S4]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
@@ -603,7 +625,8 @@ two:
 	WORD $0x4f9d1329 // fmla v9.4s, v25.4s, v29.s[0]
 	WORD $0x4fbd130a // fmla v10.4s, v24.4s, v29.s[1]
 	WORD $0x4fbd132b // fmla v11.4s, v25.4s, v29.s[1]
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9d1b00 // fmla v0.4s, v24.4s, v29.s[2]
 	WORD $0x4f9d1b21 // fmla v1.4s, v25.4s, v29.s[2]
 	WORD $0x4fbd1b02 // fmla v2.4s, v24.4s, v29.s[3]
@@ -616,13 +639,14 @@ two:
 	WORD $0x4f9e1b29 // fmla v9.4s, v25.4s, v30.s[2]
 	WORD $0x4fbe1b0a // fmla v10.4s, v24.4s, v30.s[3]
 	WORD $0x4fbe1b2b // fmla v11.4s, v25.4s, v30.s[3]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	VLD1.P 16(R1), [V28.S4]
 	FMOVD.P 8(R1), F29
-	VLD1.P 32(R2), [V24.S4, V25.S4]
+	VLD1 0(R2), [V24.S4, V25.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
@@ -636,9 +660,9 @@ two_done:
 	WORD $0x4fbd130a // fmla v10.4s, v24.4s, v29.s[1]
 	WORD $0x4fbd132b // fmla v11.4s, v25.4s, v29.s[1]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -677,15 +701,16 @@ store:
 	VST1 [V10.S4, V11.S4], 0(R5)
 	RET
 
-// func tile1x16NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile1x16NEON(SB), NOSPLIT, $0-64
+// func tile1x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile1x16NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4, V2.S4, V3.S4]
@@ -696,34 +721,37 @@ one_each:
 	VMOV V0.B16, V2.B16
 	VMOV V0.B16, V3.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	FMOVD.P 8(R1), F28
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c1363 // fmla v3.4s, v27.4s, v28.s[0]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4fbc1300 // fmla v0.4s, v24.4s, v28.s[1]
 	WORD $0x4fbc1321 // fmla v1.4s, v25.4s, v28.s[1]
 	WORD $0x4fbc1342 // fmla v2.4s, v26.4s, v28.s[1]
 	WORD $0x4fbc1363 // fmla v3.4s, v27.4s, v28.s[1]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	FMOVS.P 4(R1), F28
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c1363 // fmla v3.4s, v27.4s, v28.s[0]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -736,15 +764,16 @@ store:
 	VST1 [V0.S4, V1.S4, V2.S4, V3.S4], 0(R5)
 	RET
 
-// func tile2x16NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile2x16NEON(SB), NOSPLIT, $0-64
+// func tile2x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile2x16NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4, V2.S4, V3.S4]
@@ -761,11 +790,12 @@ one_each:
 	VMOV V4.B16, V6.B16
 	VMOV V4.B16, V7.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 16(R1), [V28.S4]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -774,7 +804,8 @@ two:
 	WORD $0x4fbc1325 // fmla v5.4s, v25.4s, v28.s[1]
 	WORD $0x4fbc1346 // fmla v6.4s, v26.4s, v28.s[1]
 	WORD $0x4fbc1367 // fmla v7.4s, v27.4s, v28.s[1]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1b00 // fmla v0.4s, v24.4s, v28.s[2]
 	WORD $0x4f9c1b21 // fmla v1.4s, v25.4s, v28.s[2]
 	WORD $0x4f9c1b42 // fmla v2.4s, v26.4s, v28.s[2]
@@ -783,12 +814,13 @@ two:
 	WORD $0x4fbc1b25 // fmla v5.4s, v25.4s, v28.s[3]
 	WORD $0x4fbc1b46 // fmla v6.4s, v26.4s, v28.s[3]
 	WORD $0x4fbc1b67 // fmla v7.4s, v27.4s, v28.s[3]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	FMOVD.P 8(R1), F28
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -798,9 +830,9 @@ two_done:
 	WORD $0x4fbc1346 // fmla v6.4s, v26.4s, v28.s[1]
 	WORD $0x4fbc1367 // fmla v7.4s, v27.4s, v28.s[1]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -823,15 +855,16 @@ store:
 	VST1 [V4.S4, V5.S4, V6.S4, V7.S4], 0(R5)
 	RET
 
-// func tile3x16NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile3x16NEON(SB), NOSPLIT, $0-64
+// func tile3x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile3x16NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4, V2.S4, V3.S4]
@@ -854,12 +887,13 @@ one_each:
 	VMOV V8.B16, V10.B16
 	VMOV V8.B16, V11.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 16(R1), [V28.S4]
 	FMOVD.P 8(R1), F29
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -872,7 +906,8 @@ two:
 	WORD $0x4f9c1b29 // fmla v9.4s, v25.4s, v28.s[2]
 	WORD $0x4f9c1b4a // fmla v10.4s, v26.4s, v28.s[2]
 	WORD $0x4f9c1b6b // fmla v11.4s, v27.4s, v28.s[2]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4fbc1b00 // fmla v0.4s, v24.4s, v28.s[3]
 	WORD $0x4fbc1b21 // fmla v1.4s, v25.4s, v28.s[3]
 	WORD $0x4fbc1b42 // fmla v2.4s, v26.4s, v28.s[3]
@@ -885,13 +920,14 @@ two:
 	WORD $0x4fbd1329 // fmla v9.4s, v25.4s, v29.s[1]
 	WORD $0x4fbd134a // fmla v10.4s, v26.4s, v29.s[1]
 	WORD $0x4fbd136b // fmla v11.4s, v27.4s, v29.s[1]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	FMOVD.P 8(R1), F28
 	FMOVS.P 4(R1), F29
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -905,9 +941,9 @@ two_done:
 	WORD $0x4f9d134a // fmla v10.4s, v26.4s, v29.s[0]
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -940,15 +976,16 @@ store:
 	VST1 [V8.S4, V9.S4, V10.S4, V11.S4], 0(R5)
 	RET
 
-// func tile4x16NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile4x16NEON(SB), NOSPLIT, $0-64
+// func tile4x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile4x16NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4, V2.S4, V3.S4]
@@ -977,11 +1014,12 @@ one_each:
 	VMOV V12.B16, V14.B16
 	VMOV V12.B16, V15.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 32(R1), [V28.S4, V29.S4]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -998,7 +1036,8 @@ two:
 	WORD $0x4fbc1b2d // fmla v13.4s, v25.4s, v28.s[3]
 	WORD $0x4fbc1b4e // fmla v14.4s, v26.4s, v28.s[3]
 	WORD $0x4fbc1b6f // fmla v15.4s, v27.4s, v28.s[3]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9d1300 // fmla v0.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1321 // fmla v1.4s, v25.4s, v29.s[0]
 	WORD $0x4f9d1342 // fmla v2.4s, v26.4s, v29.s[0]
@@ -1015,12 +1054,13 @@ two:
 	WORD $0x4fbd1b2d // fmla v13.4s, v25.4s, v29.s[3]
 	WORD $0x4fbd1b4e // fmla v14.4s, v26.4s, v29.s[3]
 	WORD $0x4fbd1b6f // fmla v15.4s, v27.4s, v29.s[3]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	VLD1.P 16(R1), [V28.S4]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -1038,9 +1078,9 @@ two_done:
 	WORD $0x4fbc1b4e // fmla v14.4s, v26.4s, v28.s[3]
 	WORD $0x4fbc1b6f // fmla v15.4s, v27.4s, v28.s[3]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -1083,15 +1123,16 @@ store:
 	VST1 [V12.S4, V13.S4, V14.S4, V15.S4], 0(R5)
 	RET
 
-// func tile5x16NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile5x16NEON(SB), NOSPLIT, $0-64
+// func tile5x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile5x16NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4, V2.S4, V3.S4]
@@ -1126,12 +1167,13 @@ one_each:
 	VMOV V16.B16, V18.B16
 	VMOV V16.B16, V19.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 32(R1), [V28.S4, V29.S4]
 	FMOVD.P 8(R1), F30
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -1152,7 +1194,8 @@ two:
 	WORD $0x4f9d1331 // fmla v17.4s, v25.4s, v29.s[0]
 	WORD $0x4f9d1352 // fmla v18.4s, v26.4s, v29.s[0]
 	WORD $0x4f9d1373 // fmla v19.4s, v27.4s, v29.s[0]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4fbd1300 // fmla v0.4s, v24.4s, v29.s[1]
 	WORD $0x4fbd1321 // fmla v1.4s, v25.4s, v29.s[1]
 	WORD $0x4fbd1342 // fmla v2.4s, v26.4s, v29.s[1]
@@ -1173,13 +1216,14 @@ two:
 	WORD $0x4fbe1331 // fmla v17.4s, v25.4s, v30.s[1]
 	WORD $0x4fbe1352 // fmla v18.4s, v26.4s, v30.s[1]
 	WORD $0x4fbe1373 // fmla v19.4s, v27.4s, v30.s[1]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	VLD1.P 16(R1), [V28.S4]
 	FMOVS.P 4(R1), F29
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -1201,9 +1245,9 @@ two_done:
 	WORD $0x4f9d1352 // fmla v18.4s, v26.4s, v29.s[0]
 	WORD $0x4f9d1373 // fmla v19.4s, v27.4s, v29.s[0]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -1256,15 +1300,16 @@ store:
 	VST1 [V16.S4, V17.S4, V18.S4, V19.S4], 0(R5)
 	RET
 
-// func tile6x16NEON(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile6x16NEON(SB), NOSPLIT, $0-64
+// func tile6x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile6x16NEON(SB), NOSPLIT, $0-80
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+40(FP), R3
-	MOVD step+48(FP), R4
-	MOVD c+24(FP), R5
-	MOVD ldc+32(FP), R6
+	MOVD from+56(FP), R3
+	MOVD step+64(FP), R4
+	MOVD c+40(FP), R5
+	MOVD ldc+48(FP), R6
+	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
 	VLD1 0(R3), [V0.S4, V1.S4, V2.S4, V3.S4]
@@ -1305,11 +1350,12 @@ one_each:
 	VMOV V20.B16, V22.B16
 	VMOV V20.B16, V23.B16
 multiply:
-	LSR $1, R0, R7
-	CBZ R7, two_done
+	LSR $1, R0, R8
+	CBZ R8, two_done
 two:
 	VLD1.P 48(R1), [V28.S4, V29.S4, V30.S4]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -1334,7 +1380,8 @@ two:
 	WORD $0x4fbd1335 // fmla v21.4s, v25.4s, v29.s[1]
 	WORD $0x4fbd1356 // fmla v22.4s, v26.4s, v29.s[1]
 	WORD $0x4fbd1377 // fmla v23.4s, v27.4s, v29.s[1]
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9d1b00 // fmla v0.4s, v24.4s, v29.s[2]
 	WORD $0x4f9d1b21 // fmla v1.4s, v25.4s, v29.s[2]
 	WORD $0x4f9d1b42 // fmla v2.4s, v26.4s, v29.s[2]
@@ -1359,13 +1406,14 @@ two:
 	WORD $0x4fbe1b35 // fmla v21.4s, v25.4s, v30.s[3]
 	WORD $0x4fbe1b56 // fmla v22.4s, v26.4s, v30.s[3]
 	WORD $0x4fbe1b77 // fmla v23.4s, v27.4s, v30.s[3]
-	SUB $1, R7
-	CBNZ R7, two
+	SUB $1, R8
+	CBNZ R8, two
 two_done:
 	TBZ $0, R0, store
 	VLD1.P 16(R1), [V28.S4]
 	FMOVD.P 8(R1), F29
-	VLD1.P 64(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1 0(R2), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD R7, R2
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
@@ -1391,9 +1439,9 @@ two_done:
 	WORD $0x4fbd1356 // fmla v22.4s, v26.4s, v29.s[1]
 	WORD $0x4fbd1377 // fmla v23.4s, v27.4s, v29.s[1]
 store:
-	FMOVS lo+56(FP), F24
+	FMOVS lo+72(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+60(FP), F25
+	FMOVS hi+76(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s

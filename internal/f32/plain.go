@@ -14,7 +14,7 @@ func tilePlain(t *tile, lanes int) {
 		for j := range wide {
 			sum := t.begin(r, j)
 			for i := range t.k {
-				sum += t.a[i*t.rows+r] * t.b[i*wide+j]
+				sum += t.a[i*t.rows+r] * t.b[i*t.ldb+j]
 			}
 			t.c[r*t.ldc+j] = clip(sum, t.lo, t.hi)
 		}
@@ -41,8 +41,8 @@ func tile4x4(t *tile) {
 	s10, s11, s12, s13 := s[1][0], s[1][1], s[1][2], s[1][3]
 	s20, s21, s22, s23 := s[2][0], s[2][1], s[2][2], s[2][3]
 	s30, s31, s32, s33 := s[3][0], s[3][1], s[3][2], s[3][3]
-	a, b := t.a, t.b
-	for len(a) >= 4 && len(b) >= 4 {
+	for i := range t.k {
+		a, b := t.a[4*i:][:4], t.b[i*t.ldb:][:4]
 		b0, b1, b2, b3 := b[0], b[1], b[2], b[3]
 		x := a[0]
 		s00, s01, s02, s03 = s00+x*b0, s01+x*b1, s02+x*b2, s03+x*b3
@@ -52,7 +52,6 @@ func tile4x4(t *tile) {
 		s20, s21, s22, s23 = s20+x*b0, s21+x*b1, s22+x*b2, s23+x*b3
 		x = a[3]
 		s30, s31, s32, s33 = s30+x*b0, s31+x*b1, s32+x*b2, s33+x*b3
-		a, b = a[4:], b[4:]
 	}
 	s = [4][4]float32{{s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}}
 	for r := range s {

@@ -57,8 +57,8 @@ type Left struct {
 
 func PackLeft(a []float32, lda, m, k int) *Left {
 	checkMatrix("a", a, lda, m, k)
-	l := &Left{active, m, k, make([]float32, m*k)}
 	t := active.tiling()
+	l := &Left{active, m, k, make([]float32, m*k+t.lanes)} // fewColumns reads whole registers
 	depths := t.depths(k)
 	for d := range depths.count {
 		first, deep := depths.part(d)
@@ -67,14 +67,20 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 	return l
 }
 
-func (l *Left) Scratch(n int) int {
-	t := l.level.tiling()
-	return t.ownTile() + min(roundUp(n, t.lanes), blockColumns)*min(l.k, t.depth)
+// LeftScratch returns the number of scratch values that products of a Left with
+// k columns and a matrix with n columns need.
+func LeftScratch(n, k int) int {
+	t := active.tiling()
+	return t.ownTile() + max(t.few*k, min(roundUp(n, t.lanes), blockColumns)*min(k, t.depth))
 }
 
 func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []float32) {
 	checkMatrix("b", b, ldb, l.k, n)
-	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, nil, scratch)
+	offsets := make([]int, l.k)
+	for i := range offsets {
+		offsets[i] = i * ldb
+	}
+	l.product(c, ldc, b, offsets, n, nil, scratch)
 }
 
 // MulRows sets c = a·b with an optional epilogue. Row i of b is the n values
@@ -86,26 +92,42 @@ func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, 
 	for _, o := range offsets {
 		checkMatrix("b", b[o:], n, 1, n)
 	}
-	l.product(c, ldc, b, func(i int) int { return offsets[i] }, n, e, scratch)
+	l.product(c, ldc, b, offsets, n, e, scratch)
 }
 
-func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int, n int, e *Epilogue, scratch []float32) {
+// product reads b in place if its rows are equally far apart and consist of
+// aligned registers. Reading other rows for each strip of a would cost more than
+// packing them once.
+func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
 	checkMatrix("c", c, ldc, l.m, n)
 	checkBias(e, l.m)
 	t := l.level.tiling()
+	if few := n % t.lanes; 0 < few && few <= t.few {
+		n -= few
+		l.fewColumns(c[n:], ldc, b[n:], offsets, few, e, scratch)
+	}
+	ldb := t.lanes
+	if l.k > 1 {
+		ldb = offsets[1] - offsets[0]
+	}
+	bits := n | ldb
+	for i, o := range offsets {
+		bits |= o - i*ldb
+	}
 	own, right := take(scratch, t.ownTile())
 	depths := t.depths(l.k)
-	var offsets [maxDepth]int
 	for j := 0; j < n; j += blockColumns {
 		wide := min(blockColumns, n-j)
 		for d := range depths.count {
 			first, deep := depths.part(d)
-			for i := range deep {
-				offsets[i] = offset(first + i)
-			}
-			l.level.packRight(right, b[j:], offsets[:deep], wide)
 			p := l.level.begin(c[j:], ldc, e, eachRow, d, depths.count, own)
-			p.a, p.b, p.m, p.n, p.k = l.data[first*l.m:], right, l.m, wide, deep
+			p.a, p.m, p.n, p.k = l.data[first*l.m:], l.m, wide, deep
+			if bits%t.lanes == 0 && ldb > 0 {
+				p.b, p.ldb = b[offsets[first]+j:], ldb
+			} else {
+				l.level.packRight(right, b[j:], offsets[first:][:deep], wide)
+				p.b = right
+			}
 			p.multiply()
 		}
 	}
@@ -164,6 +186,37 @@ func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, 
 			p := r.level.begin(c[row*ldc:], ldc, e, eachColumn, d, depths.count, own)
 			p.a, p.b, p.m, p.n, p.k = left, r.data[first*padded:], high, r.n, deep
 			p.multiply()
+		}
+	}
+}
+
+// fewColumns multiplies at most t.few columns of b. Each of its registers holds
+// rows of c, so that it computes no unneeded columns.
+func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
+	t := l.level.tiling()
+	own, columns := take(scratch, (n+1)*t.lanes)
+	bias := own[n*t.lanes:]
+	for i, o := range offsets {
+		copy(columns[i*n:][:n], b[o:])
+	}
+	depths, heights := t.depths(l.k), stripsOf(l.m, t.rows)
+	for h := range heights.count {
+		row, high := heights.part(h)
+		for d := range depths.count {
+			first, deep := depths.part(d)
+			p := l.level.begin(own, t.lanes, e, eachColumn, d, depths.count, nil)
+			p.a, p.b, p.ldb = columns[first*n:], l.data[first*l.m+row*deep:], high
+			p.m, p.n, p.k = n, t.lanes, deep
+			if p.bias != nil {
+				copy(bias, p.bias[row:][:high])
+				p.bias = bias
+			}
+			p.multiply()
+		}
+		for i := range high {
+			for j := range n {
+				c[(row+i)*ldc+j] = own[j*t.lanes+i]
+			}
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestMul(t *testing.T) {
 				copy(c.values, before)
 				left := PackLeft(a.values, lda, m, k)
 				if !transB {
-					left.Mul(c.values, ldc, b.values, ldb, n, make([]float32, left.Scratch(n)))
+					left.Mul(c.values, ldc, b.values, ldb, n, make([]float32, LeftScratch(n, k)))
 					compare(t, "left "+what, c, ldc, want, m, n, k)
 				}
 				copy(c.values, before)
@@ -116,7 +116,7 @@ func TestEpilogue(t *testing.T) {
 				c := output(r, m, n, n+1)
 				want := naive(a, k, func(i, j int) float32 { return b[offsets[i]+j] }, m, n, k, func(i, _ int) float32 { return e.bias(i) })
 				left := PackLeft(a, k, m, k)
-				left.MulRows(c.values, n+1, b, offsets, n, e, make([]float32, left.Scratch(n)))
+				left.MulRows(c.values, n+1, b, offsets, n, e, make([]float32, LeftScratch(n, k)))
 				compare(t, fmt.Sprint("rows ", s, e), c, n+1, e.clipped(want), m, n, k)
 			}
 			dense := random(r, k*n)

@@ -38,7 +38,7 @@ func PackWinograd(w []float32, m, k int) *Winograd {
 			for i := range rows * k {
 				one[i] = w[9*(first*k+i)+t]
 			}
-			copy(block[t*plane:], PackLeft(one, k, rows, k).data)
+			copy(block[t*plane:], PackLeft(one, k, rows, k).data[:rows*k])
 		}
 		p.blocks = append(p.blocks, block)
 	}
@@ -94,7 +94,7 @@ func (w *winogradMemory) layOut(p Plane, m, k int, scratch []float32) (size int)
 		cut(&x.data, 36*x.step)
 	}
 	cut(&w.rows, 16*w.ld)
-	cut(&w.rest, Scratch(m, w.ld, k))
+	cut(&w.rest, LeftScratch(w.ld, k))
 	return size
 }
 
@@ -111,10 +111,18 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 	clear(own.line)
 	clear(own.phases) // the values beyond the last tile must not be NaN
 	l, lanes := active, active.tiling().lanes
+	offsets := make([]int, w.k)
+	for i := range offsets {
+		offsets[i] = i * own.ld
+	}
 	all, atOnce := p.down(w.k)
 	for first := 0; first < all; first += atOnce {
 		down := min(atOnce, all-first)
 		n := roundUp(down*p.across(), lanes)
+		columns := n
+		if few := down * p.across() % lanes; few <= l.tiling().few {
+			columns = down * p.across()
+		}
 		for c := range w.k {
 			own.lay(l, p, x[c*p.InH*p.InW:][:p.InH*p.InW], first, down)
 			l.winogradIn(own.values.data[c*own.ld:], own.phases, own.phase, p.across(), own.values.step, n)
@@ -125,7 +133,7 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 			l.winogradWeights(own.weights, block)
 			for i := range 36 {
 				left := Left{l, m, w.k, own.weights.data[i*own.weights.step:]}
-				left.Mul(own.sums.data[i*own.sums.step:], own.ld, own.values.data[i*own.values.step:], own.ld, n, own.rest)
+				left.product(own.sums.data[i*own.sums.step:], own.ld, own.values.data[i*own.values.step:], offsets, columns, nil, own.rest)
 			}
 			for i := range m {
 				own.finish(l, p, out[(c+i)*p.OutH*p.OutW:][:p.OutH*p.OutW], e, i, c+i, first, down)

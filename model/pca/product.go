@@ -66,7 +66,7 @@ func (c *centred) backward(ctx context.Context, z blas64.General, p []float32) e
 	}
 	return parallel.Until(ctx, (in+backwardCols-1)/backwardCols, func() func(int) {
 		x, sums := make([]float32, panel*backwardCols), make([]float64, l*backwardCols)
-		part, scratch := make([]float32, l*backwardCols), make([]float32, panels[0].Scratch(backwardCols))
+		part, scratch := make([]float32, l*backwardCols), make([]float32, f32.LeftScratch(backwardCols, panel))
 		return func(task int) {
 			start := task * backwardCols
 			cols := min(backwardCols, in-start)

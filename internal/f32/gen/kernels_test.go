@@ -61,8 +61,8 @@ func TestTilesInTheMachine(t *testing.T) {
 
 func (m *machine) tile(t *testing.T, l level, r *rand.Rand, rows, vectors, k int) {
 	wide := vectors * l.lanes
-	ldc := wide + 3
-	a, b, c, each := randoms(r, k*rows), randoms(r, k*wide), randoms(r, (rows-1)*ldc+wide), randoms(r, rows)
+	ldb, ldc := wide+2, wide+3
+	a, b, c, each := randoms(r, k*rows), randoms(r, (k-1)*ldb+wide), randoms(r, (rows-1)*ldc+wide), randoms(r, rows)
 	for _, oneEach := range []bool{false, true} {
 		m.reset()
 		to := m.floats(c)
@@ -70,7 +70,7 @@ func (m *machine) tile(t *testing.T, l level, r *rand.Rand, rows, vectors, k int
 		if oneEach {
 			from, step = m.floats(each), -1
 		}
-		m.call(l.tileName(rows, vectors), k, m.floats(a), m.floats(b), to, 4*ldc, from, step, float32(-1.5), float32(2))
+		m.call(l.tileName(rows, vectors), k, m.floats(a), m.floats(b), 4*ldb, 64, to, 4*ldc, from, step, float32(-1.5), float32(2))
 		got := m.read(to, len(c))
 		for i := range rows {
 			var want []float64
@@ -80,7 +80,7 @@ func (m *machine) tile(t *testing.T, l level, r *rand.Rand, rows, vectors, k int
 					sum = float64(each[i])
 				}
 				for p := range k {
-					sum += float64(a[p*rows+i]) * float64(b[p*wide+j])
+					sum += float64(a[p*rows+i]) * float64(b[p*ldb+j])
 				}
 				want = append(want, min(max(sum, -1.5), 2))
 			}

@@ -257,7 +257,7 @@ func (m *machine) execute(op string, o []string, line string) {
 	case "SHLQ":
 		m.general[last] <<= m.word(o[0])
 		return
-	case "PREFETCHT1": // may name any address
+	case "PREFETCHT0", "PREFETCHT1": // may name any address
 		return
 	case "DECQ":
 		m.general[last]--

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/bits"
 
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -17,10 +16,11 @@ func (l level) tileName(rows, vectors int) string {
 // into the 6 cycles of its 12 multiply-adds, which therefore keep the
 // multipliers busy.
 func (k kernels) tile(rows, vectors int) {
-	p := k.Begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
-		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step "+
-			"bytes apart; with step −1 there is one value for each row.", rows, vectors*k.lanes), "k", "a", "b", "from", "step")
-	n, a, b, from, step := p[0], p[1], p[2], p[3], p[4]
+	p := k.Begin(k.tileName(rows, vectors), "func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, "+
+		"lo, hi float32)", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. "+
+		"Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.",
+		rows, vectors*k.lanes), "k", "a", "b", "ldb", "ahead", "from", "step")
+	n, a, b, ldb, ahead, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
 	acc := make([][]reg.VecVirtual, rows)
 	for r := range acc {
 		for range vectors {
@@ -46,10 +46,16 @@ func (k kernels) tile(rows, vectors int) {
 	}
 	k.Label("multiply")
 	step1 := func(i int) {
+		// Fetch the next strip of b, because weights of a linear layer come from
+		// main memory.
+		for line := 0; line < vectors*k.bytes(); line += 64 {
+			k.PREFETCHT1(Mem{Base: b, Index: ahead, Scale: 1, Disp: line})
+		}
 		var y []reg.VecVirtual
 		for v := range vectors {
-			y = append(y, k.load(at(b, (i*vectors+v)*k.bytes())))
+			y = append(y, k.load(at(b, v*k.bytes())))
 		}
+		k.ADDQ(ldb, b)
 		for r := range acc {
 			x := k.vec()
 			k.VBROADCASTSS(at(a, 4*(i*rows+r)), x)
@@ -58,25 +64,26 @@ func (k kernels) tile(rows, vectors int) {
 			}
 		}
 	}
-	// Fetch the next strip of b, because weights of a linear layer come from
-	// main memory.
-	next := k.GP64()
-	k.MOVQ(n, next)
-	k.SHLQ(Imm(uint64(bits.TrailingZeros(uint(vectors*k.bytes())))), next)
-	k.Count("two", k.Part(n, 0, 1), func() {
-		for line := 0; line < 2*vectors*k.bytes(); line += 64 {
-			k.PREFETCHT1(Mem{Base: b, Index: next, Scale: 1, Disp: line})
+	// Fetch the lines of c, which stores need.
+	q := k.Params("c", "ldc")
+	for r := range acc {
+		for line := 0; line < vectors*k.bytes(); line += 64 {
+			k.PREFETCHT0(at(q[0], line))
 		}
+		if r < rows-1 {
+			k.ADDQ(q[1], q[0])
+		}
+	}
+	k.Count("two", k.Part(n, 0, 1), func() {
 		step1(0)
 		step1(1)
 		k.Advance(8*rows, a)
-		k.Advance(2*vectors*k.bytes(), b)
 	})
 	k.TESTQ(U32(1), n)
 	k.JZ(LabelRef("store"))
 	step1(0)
 	k.Label("store")
-	q := k.Params("c", "ldc")
+	q = k.Params("c", "ldc")
 	lo, hi := k.number("lo"), k.number("hi")
 	for r := range acc {
 		for v, x := range acc[r] {

@@ -41,11 +41,12 @@ func (k *kernels) values(p general, v vector, n, size int) (places []place) {
 func (k *kernels) tile(rows, vectors int) {
 	wide := 2 * vectors
 	k.begin(tileName(rows, vectors), fmt.Sprintf(
-		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step "+
-			"bytes apart; with step −1 there is one value for each row.", rows, 8*vectors),
-		"k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32", "")
-	p := k.load("k", "a", "b", "from", "step", "c", "ldc")
-	n, a, b, from, step, c, ldc, pairs := p[0], p[1], p[2], p[3], p[4], p[5], p[6], general(7)
+		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb "+
+			"bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.", rows, 8*vectors),
+		"k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32", "")
+	p := k.load("k", "a", "b", "from", "step", "c", "ldc", "ldb")
+	n, a, b, from, step, c, ldc, ldb := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
+	const pairs = general(8)
 	sum := func(r int) vector { return vector(r * wide) }
 	const ofB, ofA = vector(24), vector(28)
 	k.op("CMP", "$-1", step)
@@ -66,7 +67,8 @@ func (k *kernels) tile(rows, vectors int) {
 	}
 	k.label("multiply")
 	step1 := func(x []place) {
-		k.op("VLD1.P", b.at(16*wide), ofB.list(wide))
+		k.op("VLD1", b.at(0), ofB.list(wide))
+		k.op("ADD", ldb, b)
 		for r, x := range x {
 			for v := range vector(wide) {
 				k.word(fmlaBy(x.lane), sum(r)+v, ofB+v, x.v)
