@@ -40,7 +40,7 @@ var levels = [...]kernels{
 func best() level {
 	x := &cpu.X86
 	switch {
-	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX2 && x.HasFMA:
+	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX2 && x.HasFMA:
 		return withAVX512
 	case x.HasAVX2 && x.HasFMA:
 		return withAVX2

@@ -16,8 +16,11 @@ type Winograd struct {
 // HasWinograd reports whether the level has kernels for Winograd.
 func HasWinograd() bool { return levels[active].winograd.fours != nil }
 
+// winogradRows returns the number of output channels in a block, whole tiles at
+// each level, whose transformed weights stay in the second-level cache.
+func winogradRows(k int) int { return 12 * max(1, min(4, 256/k)) }
+
 const (
-	winogradRows = 48
 	// winogradValues is about the number of tiles that are transformed at a time,
 	// times the input channels, so that they stay in the second-level cache.
 	winogradValues = 8192
@@ -29,9 +32,10 @@ const (
 // PackWinograd packs weights m×k×3×3.
 func PackWinograd(w []float32, m, k int) *Winograd {
 	p, lanes := &Winograd{m: m, k: k}, active.tiling().lanes
-	one := make([]float32, min(m, winogradRows)*k)
-	for first := 0; first < m; first += winogradRows {
-		rows := min(winogradRows, m-first)
+	most := winogradRows(k)
+	one := make([]float32, min(m, most)*k)
+	for first := 0; first < m; first += most {
+		rows := min(most, m-first)
 		plane := roundUp(rows*k, lanes)
 		block := make([]float32, 9*plane)
 		for t := range 9 {
@@ -79,7 +83,7 @@ type transformed struct {
 func (w *winogradMemory) layOut(p Plane, m, k int, scratch []float32) (size int) {
 	lanes := active.tiling().lanes
 	_, rows := p.down(k)
-	m = min(m, winogradRows)
+	m = min(m, winogradRows(k))
 	w.phase, w.ld = (rows+1)*p.across()+lanes, roundUp(rows*p.across(), lanes)
 	w.values.step, w.weights.step, w.sums.step = k*w.ld+apart, roundUp(m*k, lanes)+apart, m*w.ld+apart
 	cut := func(to *[]float32, n int) {
@@ -128,8 +132,8 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 			l.winogradIn(own.values.data[c*own.ld:], own.phases, own.phase, p.across(), own.values.step, n)
 		}
 		for b, block := range w.blocks {
-			c := b * winogradRows
-			m := min(winogradRows, w.m-c)
+			c := b * winogradRows(w.k)
+			m := min(winogradRows(w.k), w.m-c)
 			l.winogradWeights(own.weights, block)
 			for i := range 36 {
 				left := Left{l, m, w.k, own.weights.data[i*own.weights.step:]}
