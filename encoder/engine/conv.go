@@ -78,7 +78,7 @@ func compileConv(c *call) error {
 func (v *conv) runs(c *call) (kernel, int64) {
 	switch {
 	case v.single():
-		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
+		return v.runRow, int64(f32.Scratch(1, 1, v.k))
 	case v.depthwise():
 		if v.windows = c.windows(&v.window, false); v.windows != nil {
 			return v.runWindows, int64(v.windows.Scratch())

@@ -56,7 +56,7 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 	}
 	rows := count(x.shape) / l.k
 	s := &step{in: []*value{x}, linear: l, rows: rows, pack: func() error { return l.pack(c.builder) }}
-	s.scratch = f32.Scratch(rows, l.n, l.k) // an upper bound, because f32.Right is known only after packing
+	s.scratch = f32.Scratch(rows, 1, l.k) // an upper bound, because f32.Right is known only after packing
 	s.run = l.run
 	return c.step(floats, s, shape, int64(rows)*int64(l.k)*int64(l.n))
 }

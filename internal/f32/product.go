@@ -4,8 +4,7 @@ package f32
 // up to these sizes.
 func Scratch(m, n, k int) int {
 	t := active.tiling()
-	k = min(k, t.depth)
-	return t.ownTile() + min(m, blockRows)*k + min(roundUp(n, t.lanes), blockColumns)*k
+	return (&Right{level: active, k: k}).Scratch(m) + min(roundUp(n, t.lanes), blockColumns)*k
 }
 
 // Mul sets c = a·b for an m×k matrix a and a k×n matrix b. If transB is set, it
@@ -13,33 +12,16 @@ func Scratch(m, n, k int) int {
 // must not overlap a, b or `scratch`.
 func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB bool, scratch []float32) {
 	checkMatrix("c", c, ldc, m, n)
-	checkMatrix("a", a, lda, m, k)
 	checkRight(b, ldb, k, n, transB)
-	l, t := active, active.tiling()
-	own, scratch := take(scratch, t.ownTile())
-	left, right := take(scratch, min(m, blockRows)*min(k, t.depth))
-	depths, heights := t.depths(k), stripsOf(m, blockRows)
-	var offsets [maxDepth]int
+	step := 1
+	if transB {
+		step = ldb
+	}
+	packed, scratch := take(scratch, min(roundUp(n, active.tiling().lanes), blockColumns)*k)
 	for j := 0; j < n; j += blockColumns {
-		wide := min(blockColumns, n-j)
-		for d := range depths.count {
-			first, deep := depths.part(d)
-			if transB {
-				t.packRightTransposed(right, b[j*ldb+first:], ldb, wide, deep)
-			} else {
-				for i := range deep {
-					offsets[i] = i * ldb
-				}
-				l.packRight(right, b[first*ldb+j:], offsets[:deep], wide)
-			}
-			for h := range heights.count {
-				row, high := heights.part(h)
-				t.packLeft(left, a[row*lda+first:], lda, high, deep)
-				p := l.begin(c[row*ldc+j:], ldc, nil, nothing, d, depths.count, own)
-				p.a, p.b, p.m, p.n, p.k = left, right, high, wide, deep
-				p.multiply()
-			}
-		}
+		right := Right{active, k, min(blockColumns, n-j), packed}
+		right.pack(b[j*step:], ldb, transB)
+		right.Mul(c[j:], ldc, a, lda, m, nil, scratch)
 	}
 }
 
@@ -145,23 +127,27 @@ type Right struct {
 // the transpose of n rows of k values.
 func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	checkRight(b, ldb, k, n, trans)
-	t := active.tiling()
-	r := &Right{active, k, n, make([]float32, k*roundUp(n, t.lanes))}
-	depths := t.depths(k)
+	r := &Right{active, k, n, make([]float32, k*roundUp(n, active.tiling().lanes))}
+	r.pack(b, ldb, trans)
+	return r
+}
+
+func (r *Right) pack(b []float32, ldb int, trans bool) {
+	t := r.level.tiling()
+	depths, padded := t.depths(r.k), roundUp(r.n, t.lanes)
 	var offsets [maxDepth]int
 	for d := range depths.count {
 		first, deep := depths.part(d)
-		to := r.data[first*roundUp(n, t.lanes):][:deep*roundUp(n, t.lanes)]
+		to := r.data[first*padded:][:deep*padded]
 		if trans {
-			t.packRightTransposed(to, b[first:], ldb, n, deep)
+			t.packRightTransposed(to, b[first:], ldb, r.n, deep)
 			continue
 		}
 		for i := range deep {
 			offsets[i] = i * ldb
 		}
-		r.level.packRight(to, b[first*ldb:][:(deep-1)*ldb+n], offsets[:deep], n)
+		r.level.packRight(to, b[first*ldb:], offsets[:deep], r.n)
 	}
-	return r
 }
 
 func (r *Right) Scratch(m int) int {

@@ -122,10 +122,9 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 	all, atOnce := p.down(w.k)
 	for first := 0; first < all; first += atOnce {
 		down := min(atOnce, all-first)
-		n := roundUp(down*p.across(), lanes)
-		columns := n
-		if few := down * p.across() % lanes; few <= l.tiling().few {
-			columns = down * p.across()
+		n, columns := roundUp(down*p.across(), lanes), down*p.across()
+		if columns%lanes > l.tiling().few {
+			columns = n
 		}
 		for c := range w.k {
 			own.lay(l, p, x[c*p.InH*p.InW:][:p.InH*p.InW], first, down)
