@@ -35,14 +35,11 @@ func (k kernels) tile(rows, vectors int) {
 	}
 	k.CMPQ(step, I8(-1))
 	k.JE(LabelRef("one_each"))
-	for r := range acc {
+	k.eachRow(rows, from, step, func(r int) {
 		for v := range acc[r] {
 			k.VMOVUPS(at(from, v*k.bytes()), acc[r][v])
 		}
-		if r < rows-1 {
-			k.ADDQ(step, from)
-		}
-	}
+	})
 	k.JMP(LabelRef("multiply"))
 	k.Label("one_each")
 	for r := range acc {
@@ -72,14 +69,11 @@ func (k kernels) tile(rows, vectors int) {
 	}
 	// Fetch the lines of c, which stores need.
 	q := k.Params("c", "ldc")
-	for r := range acc {
+	k.eachRow(rows, q[0], q[1], func(int) {
 		for line := 0; line < vectors*k.bytes(); line += 64 {
 			k.PREFETCHT0(at(q[0], line))
 		}
-		if r < rows-1 {
-			k.ADDQ(q[1], q[0])
-		}
-	}
+	})
 	k.Count("two", k.Part(n, 0, 1), func() {
 		step1(0)
 		step1(1)
@@ -91,7 +85,7 @@ func (k kernels) tile(rows, vectors int) {
 	k.Label("store")
 	q = k.Params("c", "ldc")
 	lo, hi := k.number("lo"), k.number("hi")
-	for r := range acc {
+	k.eachRow(rows, q[0], q[1], func(r int) {
 		for v, x := range acc[r] {
 			// NaN stays NaN, because the result is the second source if an
 			// operand is NaN.
@@ -99,11 +93,18 @@ func (k kernels) tile(rows, vectors int) {
 			k.VMINPS(x, hi, x)
 			k.VMOVUPS(x, at(q[0], v*k.bytes()))
 		}
+	})
+	k.End()
+}
+
+// eachRow emits f for each row of a matrix at p, which it advances by `step`.
+func (k kernels) eachRow(rows int, p, step reg.GPVirtual, f func(r int)) {
+	for r := range rows {
+		f(r)
 		if r < rows-1 {
-			k.ADDQ(q[1], q[0])
+			k.ADDQ(step, p)
 		}
 	}
-	k.End()
 }
 
 func (k kernels) packRows(vectors int) {
@@ -157,15 +158,12 @@ func (k kernels) wide(rows int) {
 	row := k.GP64()
 	k.MOVQ(c, row)
 	acc := make([][]reg.VecVirtual, rows)
-	for r := range acc {
+	k.eachRow(rows, row, ldc, func(r int) {
 		for v := range wideVectors {
 			acc[r] = append(acc[r], k.vec())
 			k.VMOVUPD(at(row, v*k.bytes()), acc[r][v])
 		}
-		if r < rows-1 {
-			k.ADDQ(ldc, row)
-		}
-	}
+	})
 	k.Count("one", n, func() {
 		var y []reg.VecVirtual
 		for v := range wideVectors {
@@ -182,13 +180,10 @@ func (k kernels) wide(rows int) {
 		k.Advance(8*rows, a)
 		k.Advance(wideVectors*k.bytes(), b)
 	})
-	for r := range acc {
+	k.eachRow(rows, c, ldc, func(r int) {
 		for v := range acc[r] {
 			k.VMOVUPD(acc[r][v], at(c, v*k.bytes()))
 		}
-		if r < rows-1 {
-			k.ADDQ(ldc, c)
-		}
-	}
+	})
 	k.End()
 }
