@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"cpar"
@@ -78,20 +79,15 @@ const nearlyBest = 0.995
 // every photo that will be searched. `neighbours`, unless 0, fixes the number
 // of neighbours. Errors wrap cpar.ErrInput or ctx's error.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
-	c, quality, err := calibrate(ctx, samples, collection, keep, neighbours)
+	c, n, err := number(samples, collection, keep, neighbours)
+	var quality Quality
+	if err == nil {
+		quality, err = c.fit(ctx, n, keep, neighbours)
+	}
 	if err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
 	return c, quality, nil
-}
-
-func calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
-	c, n, err := number(samples, collection, keep, neighbours)
-	if err != nil {
-		return nil, Quality{}, err
-	}
-	quality, err := c.fit(ctx, n, keep, neighbours)
-	return c, quality, err
 }
 
 func (c *Calibrated) fit(ctx context.Context, n *indexedSamples, keep, neighbours int) (quality Quality, err error) {
@@ -120,10 +116,10 @@ func (c *Calibrated) fit(ctx context.Context, n *indexedSamples, keep, neighbour
 // this merit, because a strong guess hides poor neighbours.
 func Merit(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (float64, error) {
 	c, n, err := number(samples, collection, keep, neighbours)
-	if err != nil {
-		return 0, fmt.Errorf("trying a ranker: %w", err)
+	var quality Quality
+	if err == nil {
+		quality, err = c.chooseVotes(ctx, n, keep, neighbours)
 	}
-	quality, err := c.chooseVotes(ctx, n, keep, neighbours)
 	if err != nil {
 		return 0, fmt.Errorf("trying a ranker: %w", err)
 	}
@@ -245,6 +241,16 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		len int
 	}
 	known := map[key][]int{}
+	numbered := func(w string) int {
+		id, ok := number[w]
+		if !ok {
+			id = len(number)
+			number[w] = id
+			n.share = append(n.share, c.share(w))
+			n.names = append(n.names, w)
+		}
+		return id
+	}
 	set := func(words []string) []int {
 		if len(words) == 0 {
 			return nil
@@ -255,21 +261,16 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		}
 		var out []int
 		for _, w := range words {
-			id, ok := number[w]
-			if !ok {
-				id = len(number)
-				number[w] = id
-				n.share = append(n.share, c.share(w))
-				n.names = append(n.names, w)
-			}
-			if !slices.Contains(out, id) {
+			if id := numbered(w); !slices.Contains(out, id) {
 				out = append(out, id)
 			}
 		}
 		known[k] = out
 		return out
 	}
-	var place []int // 1 + position in the sample's words, 0 for other words
+	var last *Guess
+	var names []string // of the last guess, and usually of all guesses
+	var place []int    // 1 + position in the sample's words, 0 for other words
 	for i, s := range samples {
 		for len(n.folds) <= s.Fold {
 			n.folds = append(n.folds, nil)
@@ -293,11 +294,14 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		n.guessVotes = append(n.guessVotes, n.guesses(s.Guess, found))
 		n.alone = n.alone || s.Guess != nil && s.Guess.Alone
 		var more []candidate
-		for _, k := range s.Guess.best() {
+		if last == nil || s.Guess != nil && reflect.ValueOf(last.Words).Pointer() != reflect.ValueOf(s.Guess.Words).Pointer() {
+			last, names = s.Guess, s.Guess.names()
+		}
+		for _, k := range s.Guess.best(names) {
 			// A word that only this photo has would be unknown without the
 			// photo.
 			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
-				w := set([]string{k.Word})[0]
+				w := numbered(k.Word)
 				at := len(found)
 				if w < len(place) && place[w] > 0 {
 					at = place[w] - 1

@@ -76,7 +76,7 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	sorted := nearest(near, c.neighbours)
 	words := tally(sorted, votes(distances(sorted), c.decay))
 	if c.guessShare > 0 && !c.onlyNeighbours {
-		words = withCandidates(words, guess.best())
+		words = withCandidates(words, guess.best(guess.names()))
 	}
 	for i := range words {
 		v := words[i].Weight

@@ -355,7 +355,7 @@ func TestCalibrateRefuses(t *testing.T) {
 
 func second(_ *Calibrated, _ Quality, err error) error { return err }
 
-const calHeader = calPreamble + 8*parameters + 4
+const calHeader = 24 + 8*parameters + 4
 
 func TestCalibratedEncoding(t *testing.T) {
 	samples, collection := synthetic(300, 4)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/internal/wire"
 )
 
 // The encoding of a Calibrated, in little-endian order, with the symbols of its
@@ -28,12 +29,11 @@ import (
 // only words of neighbours. Every ranker has exactly one encoding, without
 // trailing bytes.
 const (
-	calMagic    = "cpar.cal"
-	calVersion  = 4
-	oldVersion  = 3
-	calPreamble = 24
-	parameters  = 4 + curveTerms + 2
-	bonusAt     = 3 // index of the bonus among the parameters
+	calMagic   = "cpar.cal"
+	calVersion = 4
+	oldVersion = 3
+	parameters = 4 + curveTerms + 2
+	bonusAt    = 3 // index of the bonus among the parameters
 	// maxLouder bounds a word's loudness relative to the trend.
 	maxLouder = 1e6
 )
@@ -81,90 +81,79 @@ func (c *Calibrated) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil
 // UnmarshalBinary decodes data without keeping it. On error c is unchanged.
 // Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func (c *Calibrated) UnmarshalBinary(data []byte) error {
-	corrupt := func(what string) error {
-		return fmt.Errorf("decoding a ranker: %w: %s", cpar.ErrCorrupt, what)
+	out, err := decode(data)
+	if err != nil {
+		return fmt.Errorf("decoding a ranker: %w", err)
 	}
-	if len(data) < calPreamble+8*parameters+4 || string(data[:len(calMagic)]) != calMagic {
-		return corrupt("wrong header")
+	*c = *out
+	return nil
+}
+
+func decode(data []byte) (*Calibrated, error) {
+	r := wire.NewReader(data, cpar.ErrCorrupt)
+	if string(r.Bytes(len(calMagic), "header")) != calMagic {
+		r.Fail("wrong header")
 	}
-	field := func(i int) uint32 { return binary.LittleEndian.Uint32(data[len(calMagic)+4*i:]) }
-	version := field(0)
-	if version != calVersion && version != oldVersion {
-		return fmt.Errorf("decoding a ranker: %w: %d", cpar.ErrVersion, version)
+	version := r.U32("version")
+	if r.Err() == nil && version != calVersion && version != oldVersion {
+		return nil, fmt.Errorf("%w: %d", cpar.ErrVersion, version)
 	}
-	neighbours, photos, words := field(1), field(2), field(3)
+	neighbours, photos, words := r.U32("neighbours"), r.U32("photos"), r.U32("words")
 	if neighbours < 1 || neighbours > MostNeighbours || photos < 1 || photos > math.MaxInt32 {
-		return corrupt(fmt.Sprintf("%d neighbours of %d photos", neighbours, photos))
+		r.Fail("%d neighbours of %d photos", neighbours, photos)
 	}
-	out := Calibrated{neighbours: int(neighbours), photos: int(photos), words: map[string]wordStats{}, onlyNeighbours: version == oldVersion}
+	out := &Calibrated{neighbours: int(neighbours), photos: int(photos), words: map[string]wordStats{}, onlyNeighbours: version == oldVersion}
 	var values [parameters]float64
-	rest, last := data[calPreamble:], ""
 	for i := range values {
 		if i == bonusAt && out.onlyNeighbours {
 			continue
 		}
-		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(rest))
-		rest = rest[8:]
 		// Fits give parameters far below 1000, and this bound keeps every
 		// weight finite.
-		if !(math.Abs(values[i]) <= 1000) {
-			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
+		if values[i] = math.Float64frombits(r.U64("parameter")); !(math.Abs(values[i]) <= 1000) {
+			r.Fail("parameter %d is %v", i, values[i])
 		}
 	}
 	out.decay, out.loudnessExponent, out.guessShare, out.rareBonus = values[0], values[1], values[2], values[bonusAt]
 	if out.decay < 0 || out.loudnessExponent < 0 || out.loudnessExponent > maxRarity || !(out.guessShare >= 0 && out.guessShare <= 1) || out.rareBonus < 0 {
-		return corrupt(fmt.Sprintf("decay %v, rarity %v, own %v, bonus %v", out.decay, out.loudnessExponent, out.guessShare, out.rareBonus))
+		r.Fail("decay %v, rarity %v, own %v, bonus %v", out.decay, out.loudnessExponent, out.guessShare, out.rareBonus)
 	}
 	copy(out.curve[:], values[4:])
 	copy(out.trend[:], values[4+curveTerms:])
-	knots := binary.LittleEndian.Uint32(rest)
-	if rest = rest[4:]; knots > maxKnots || len(rest) < 16*int(knots) {
-		return corrupt(fmt.Sprintf("%d knots", knots))
+	knots := r.U32("knots")
+	if knots > maxKnots {
+		r.Fail("%d knots", knots)
 	}
 	var before knot
-	for range knots {
-		k := knot{math.Float64frombits(binary.LittleEndian.Uint64(rest)), math.Float64frombits(binary.LittleEndian.Uint64(rest[8:]))}
+	for i := uint32(0); i < knots && r.Err() == nil; i++ {
+		k := knot{math.Float64frombits(r.U64("knot")), math.Float64frombits(r.U64("knot"))}
 		if !(k.predicted > before.predicted && k.predicted < 1 && k.observed > before.observed && k.observed < 1) {
-			return corrupt("calibration knots are not rising")
+			r.Fail("calibration knots are not rising")
 		}
-		out.isotonic, before, rest = append(out.isotonic, k), k, rest[16:]
+		out.isotonic, before = append(out.isotonic, k), k
 	}
 	if !out.onlyNeighbours {
-		if len(rest) < 4+8*len(out.evidence.levels) {
-			return corrupt("cut short")
-		}
-		out.evidence.photos = binary.LittleEndian.Uint32(rest)
-		rest = rest[4:]
+		out.evidence.photos = r.U32("calibration photos")
 		more := level{math.MaxUint32, math.MaxUint32}
 		for i := range out.evidence.levels {
-			l := level{binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:])}
+			l := level{r.U32("words of a level"), r.U32("right words of a level")}
 			if l.right > l.words || l.words > more.words || l.right > more.right {
-				return corrupt(fmt.Sprintf("%d of %d words are right at level %d", l.right, l.words, i))
+				r.Fail("%d of %d words are right at level %d", l.right, l.words, i)
 			}
-			out.evidence.levels[i], more, rest = l, l, rest[8:]
+			out.evidence.levels[i], more = l, l
 		}
 	}
-	for i := range words {
-		if len(rest) < 12 {
-			return corrupt("cut short")
-		}
-		count, size := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[8:])
-		louder := math.Float32frombits(binary.LittleEndian.Uint32(rest[4:]))
-		if rest = rest[12:]; uint64(size) > uint64(len(rest)) {
-			return corrupt("cut short")
-		}
-		name := string(rest[:size])
-		if rest = rest[size:]; i > 0 && name <= last {
-			return corrupt("words out of order")
+	last := ""
+	for i := uint32(0); i < words && r.Err() == nil; i++ {
+		count, louder := r.U32("photos of a word"), math.Float32frombits(r.U32("loudness"))
+		name := string(r.Bytes(r.Count(1, "bytes of a word"), "word"))
+		if i > 0 && name <= last {
+			r.Fail("words out of order")
 		}
 		if count < 1 || count > photos || !(louder >= 1/maxLouder && louder <= maxLouder) {
-			return corrupt(fmt.Sprintf("a word of %d of %d photos, %g times as loud as the trend", count, photos, louder))
+			r.Fail("a word of %d of %d photos, %g times as loud as the trend", count, photos, louder)
 		}
 		out.words[name], last = wordStats{int(count), louder}, name
 	}
-	if len(rest) != 0 {
-		return corrupt(fmt.Sprintf("%d bytes too many", len(rest)))
-	}
-	*c = out
-	return nil
+	return out, r.Close()
 }

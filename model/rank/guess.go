@@ -38,14 +38,27 @@ func (g *Guess) at(i int) (share float64, ok bool) {
 // neighbour has them.
 const guessed = 20
 
-// best returns the words of the largest estimates above 0, the largest first.
-func (g *Guess) best() []Keyword {
+// names returns the word of each place in Share.
+func (g *Guess) names() []string {
+	if g == nil {
+		return nil
+	}
+	names := make([]string, len(g.Words))
+	for w, at := range g.Words {
+		names[at] = w
+	}
+	return names
+}
+
+// best returns those of the guess's words (names) that have the largest
+// estimates above 0, the largest first.
+func (g *Guess) best(names []string) []Keyword {
 	if g == nil {
 		return nil
 	}
 	order := func(a, b Keyword) int { return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Word, b.Word)) }
 	out := make([]Keyword, 0, guessed+1)
-	for w, at := range g.Words {
+	for at, w := range names {
 		share, ok := g.at(at)
 		if !ok || share <= 0 || len(out) == guessed && share < out[guessed-1].Weight {
 			continue

@@ -87,8 +87,8 @@ func TestGuessAddsCandidates(t *testing.T) {
 	if len(got) != 2 || got[0].Word != "sea" || got[1].Word != "fox" || math.Abs(got[1].Weight-0.4) > 1e-6 {
 		t.Errorf("%+v", got)
 	}
-	best := guess.best()
-	if len(best) != 2 || best[0].Word != "fox" || (*Guess)(nil).best() != nil {
+	best := guess.best(guess.names())
+	if len(best) != 2 || best[0].Word != "fox" || (*Guess)(nil).best(nil) != nil {
 		t.Errorf("the best words are %+v", best)
 	}
 }
