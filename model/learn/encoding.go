@@ -1,12 +1,12 @@
 package learn
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 
 	"cpar"
+	"cpar/internal/wire"
 	"cpar/model/pca"
 )
 
@@ -33,9 +33,8 @@ import (
 // value stands for scale·value. Every projection has exactly one encoding,
 // without trailing bytes.
 const (
-	magic      = "cpar.lrn"
-	version    = 3
-	headerSize = 24
+	magic   = "cpar.lrn"
+	version = 3
 	// maxFloat bounds every decoded value, so that no result overflows.
 	maxFloat = 1e30
 )
@@ -81,104 +80,76 @@ func (p *Projection) UnmarshalBinary(data []byte) error {
 }
 
 func decode(data []byte) (*Projection, error) {
-	corrupt := func(format string, args ...any) (*Projection, error) {
-		return nil, fmt.Errorf("%w: %s", cpar.ErrCorrupt, fmt.Sprintf(format, args...))
+	r := reader{wire.NewReader(data, cpar.ErrCorrupt)}
+	if err := r.header(magic, version); err != nil {
+		return nil, err
 	}
-	if len(data) < headerSize || string(data[:len(magic)]) != magic {
-		return corrupt("wrong header")
-	}
-	r := reader{rest: data[len(magic):]}
-	if v := r.word(); v != version {
-		return nil, fmt.Errorf("%w: %d", cpar.ErrVersion, v)
-	}
-	blocks, landmarks, dim := r.word(), r.word(), r.word()
+	blocks, landmarks, dim := r.U32("blocks"), r.U32("landmarks"), r.U32("dimensions")
 	if blocks < 1 || blocks > MaxBlocks || landmarks > MaxLandmarks || dim < 1 || dim > MaxDim {
-		return corrupt("%d blocks, %d landmarks, %d dimensions", blocks, landmarks, dim)
+		r.Fail("%d blocks, %d landmarks, %d dimensions", blocks, landmarks, dim)
 	}
 	out, components := new(Projection), 0
-	for i := range blocks {
-		b := block{length: int(r.word())}
-		rank := r.word()
+	for i := uint32(0); i < blocks && r.Err() == nil; i++ {
+		b := block{length: int(r.U32("length of a block"))}
+		rank := r.U32("components of a block")
 		if b.length < 1 || b.length > pca.MaxIn || rank > MaxComponents {
-			return corrupt("block %d of %d values and %d components", i, b.length, rank)
-		}
-		if rank > 0 {
+			r.Fail("block %d of %d values and %d components", i, b.length, rank)
+		} else if rank > 0 {
 			of := r.floats(3)
-			if b.mean, b.basis = r.floats(b.length), r.matrix(int(rank), b.length); r.err != nil {
-				return nil, fmt.Errorf("block %d: %w", i, r.err)
+			if b.mean, b.basis = r.floats(b.length), r.matrix(int(rank), b.length); r.Err() != nil {
+				break
 			}
 			b.scale, b.width, b.weight = of[0], of[1], of[2]
 			if !(b.scale > 0) || !(b.width >= 0) || math.Signbit(float64(b.width)) || !(b.weight >= 1.0/maxWeight && b.weight <= maxWeight) || landmarks == 0 && (b.width != 0 || b.weight != 1) {
-				return corrupt("block %d has scale %v, width %v and weight %v", i, b.scale, b.width, b.weight)
+				r.Fail("block %d has scale %v, width %v and weight %v", i, b.scale, b.width, b.weight)
 			}
 			components += int(rank)
 		}
 		out.blocks = append(out.blocks, b)
 	}
 	if components == 0 {
-		return corrupt("no components")
+		r.Fail("no components")
 	}
 	q := components
 	if landmarks > 0 {
 		q = int(landmarks)
-	}
-	out.landmarks = r.matrix(int(landmarks), components)
-	if landmarks == 0 {
-		out.landmarks = matrix16{}
+		out.landmarks = r.matrix(q, components)
 	}
 	out.mean = r.floats(q)
 	out.direction = r.matrix(int(dim), q)
 	out.guess = r.guesser(q)
-	if r.err != nil {
-		return nil, r.err
-	}
-	if len(r.rest) != 0 {
-		return corrupt("%d bytes too many", len(r.rest))
-	}
-	return out, nil
+	return out, r.Close()
 }
 
 // reader consumes an encoding. After an error it returns zeros.
-type reader struct {
-	rest []byte
-	err  error
-}
+type reader struct{ *wire.Reader }
 
-func (r *reader) take(n int) []byte {
-	if r.err != nil || n > len(r.rest) {
-		r.err = cmp.Or(r.err, fmt.Errorf("%w: cut short", cpar.ErrCorrupt))
-		return nil
+// header reads the magic and the version of an encoding.
+func (r reader) header(magic string, version uint32) error {
+	if string(r.Bytes(len(magic), "header")) != magic {
+		r.Fail("wrong header")
 	}
-	out := r.rest[:n]
-	r.rest = r.rest[n:]
-	return out
-}
-
-func (r *reader) word() uint32 {
-	if b := r.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
+	if v := r.U32("version"); r.Err() == nil && v != version {
+		return fmt.Errorf("%w: %d", cpar.ErrVersion, v)
 	}
-	return 0
+	return r.Err()
 }
 
-func (r *reader) floats(n int) []float32 {
-	data := r.take(4 * n)
+func (r reader) floats(n int) []float32 {
+	data := r.Bytes(4*n, "numbers")
 	out := make([]float32, len(data)/4)
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 		if !(math.Abs(float64(out[i])) <= maxFloat) {
-			r.err = fmt.Errorf("%w: a value is %v", cpar.ErrCorrupt, out[i])
+			r.Fail("a value is %v", out[i])
 		}
 	}
 	return out
 }
 
-func (r *reader) matrix(rows, cols int) matrix16 {
-	if r.err == nil && size16(rows, cols) > len(r.rest) {
-		r.take(size16(rows, cols))
-	}
+func (r reader) matrix(rows, cols int) matrix16 {
 	m := matrix16{rows: rows, cols: cols, scale: r.floats(rows)}
-	data := r.take(2 * rows * cols)
+	data := r.Bytes(2*rows*cols, "matrix")
 	m.data = make([]int16, len(data)/2)
 	for i := range m.data {
 		m.data[i] = int16(binary.LittleEndian.Uint16(data[2*i:]))

@@ -45,7 +45,7 @@ func TestDecodingRefuses(t *testing.T) {
 		data []byte
 		want error
 	}{
-		"nothing": {nil, cpar.ErrCorrupt}, "a header": {linear[:headerSize], cpar.ErrCorrupt},
+		"nothing": {nil, cpar.ErrCorrupt}, "a header": {linear[:24], cpar.ErrCorrupt},
 		"a byte over": {append(bytes.Clone(linear), 0), cpar.ErrCorrupt},
 		"version":     {changed(linear, 8, 1), cpar.ErrVersion}, "no blocks": {changed(linear, 12, 0), cpar.ErrCorrupt},
 		"many blocks": {changed(linear, 12, 65), cpar.ErrCorrupt}, "landmarks": {changed(linear, 16, 5), cpar.ErrCorrupt},
@@ -137,7 +137,7 @@ func TestMatrix16(t *testing.T) {
 // (8·(dim+3)+92) bytes each and 0.3 MB of overhead, within 25 MB.
 func TestEncodingsAreSmallEnough(t *testing.T) {
 	size := func(blocks []int, landmarks, dim int) int {
-		total, p := headerSize, 0
+		total, p := 24, 0
 		for _, length := range blocks {
 			c := min(blockComponents, length)
 			total += 20 + 4*length + size16(c, length)

@@ -2,11 +2,9 @@ package learn
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"cpar"
 	"cpar/model/rank"
 )
 
@@ -58,35 +56,20 @@ func (g guesser) append(data []byte) []byte {
 	return g.rows.append(appendFloats(data, g.mean))
 }
 
-func (r *reader) guesser(q int) (g guesser) {
-	n, size := r.word(), 4
+func (r reader) guesser(q int) (g guesser) {
+	n, size := r.U32("words"), 4
 	if n > maxWords {
-		r.fail("regression of %d words, want at most %d", n, maxWords)
-		return g
+		r.Fail("regression of %d words, want at most %d", n, maxWords)
 	}
-	g.words = make(map[string]int, n)
-	for i := range int(n) {
-		length := int(r.word())
-		w := string(r.take(length))
-		if _, again := g.words[w]; again && r.err == nil {
-			r.fail("duplicate word")
+	g.words = make(map[string]int, min(n, maxWords))
+	for i := 0; i < int(n) && r.Err() == nil; i++ {
+		w := string(r.Bytes(r.Count(1, "bytes of a word"), "word"))
+		if _, again := g.words[w]; again {
+			r.Fail("duplicate word")
 		}
-		if r.err != nil {
-			return g
-		}
-		g.words[w], size = i, size+4+length
+		g.words[w], size = i, size+4+len(w)
 	}
-	for _, x := range r.take(namePadding(size)) {
-		if x != 0 {
-			r.fail("nonzero padding after the names")
-		}
-	}
+	r.Zeros(namePadding(size), "padding after the names")
 	g.mean, g.rows = r.floats(maxWords), r.matrix(maxWords, q)
 	return g
-}
-
-func (r *reader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s", cpar.ErrCorrupt, fmt.Sprintf(format, args...))
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/internal/wire"
 	"cpar/model/pca"
 )
 
@@ -52,35 +53,26 @@ func (k *KernelRidge) UnmarshalBinary(data []byte) error {
 }
 
 func decodeRidge(data []byte) (*KernelRidge, error) {
-	r := reader{rest: data}
-	if string(r.take(len(ridgeMagic))) != ridgeMagic {
-		return nil, fmt.Errorf("%w: wrong header", cpar.ErrCorrupt)
+	r := reader{wire.NewReader(data, cpar.ErrCorrupt)}
+	if err := r.header(ridgeMagic, ridgeVersion); err != nil {
+		return nil, err
 	}
-	if v := r.word(); v != ridgeVersion {
-		return nil, fmt.Errorf("%w: %d", cpar.ErrVersion, v)
-	}
-	blocks, photos := r.word(), r.word()
+	blocks, photos := r.U32("blocks"), r.U32("photos")
 	if blocks < 1 || blocks > MaxBlocks || photos < 2 || photos > MaxRidgePhotos {
-		return nil, fmt.Errorf("%w: %d blocks of %d photos", cpar.ErrCorrupt, blocks, photos)
+		r.Fail("%d blocks of %d photos", blocks, photos)
 	}
 	k, in := new(KernelRidge), 0
-	for i := range blocks {
-		length, weight := r.word(), math.Float32frombits(r.word())
+	for i := uint32(0); i < blocks && r.Err() == nil; i++ {
+		length, weight := r.U32("length of a block"), math.Float32frombits(r.U32("weight of a block"))
 		if length < 1 || length > pca.MaxIn || !(weight > 0 && weight <= 1) {
-			return nil, fmt.Errorf("%w: block %d of %d values with weight %v", cpar.ErrCorrupt, i, length, weight)
+			r.Fail("block %d of %d values with weight %v", i, length, weight)
 		}
 		k.lengths, k.weights, in = append(k.lengths, int(length)), append(k.weights, weight), in+int(length)
 	}
 	k.mean = r.floats(in)
 	k.photos = r.matrix(int(photos), in)
 	k.guess = r.guesser(int(photos))
-	if r.err != nil {
-		return nil, r.err
-	}
-	if len(r.rest) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes too many", cpar.ErrCorrupt, len(r.rest))
-	}
-	return k, nil
+	return k, r.Close()
 }
 
 func (k *KernelRidge) In() int { return len(k.mean) }
