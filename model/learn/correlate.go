@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
@@ -91,8 +91,8 @@ func (m *moments) add(factor float64, part *moments) {
 type regression struct {
 	ridge  float64
 	dim    int
-	factor blas64.Triangular // L, q × q
-	g      blas64.General    // Σ y zᵀ, v × q
+	factor blas64.General // L, q × q, in its lower triangle
+	g, gg  blas64.General // Σ y zᵀ, v × q, and its product with its transpose
 	// start holds eigenvectors from which those without a fold are computed.
 	start blas64.General
 }
@@ -106,6 +106,7 @@ func (m *moments) regress(ridgeX, ridgeY float64, dim int) (*regression, error) 
 		return nil, fmt.Errorf("covariance of features: %w", err)
 	}
 	solveRight(blas.Trans, r.factor, r.g)
+	r.gg = product(r.g, r.g, true)
 	return r, nil
 }
 
@@ -121,18 +122,18 @@ func (m *moments) centred(c blas64.General, a, b []float64) blas64.General {
 
 // A solution holds the directions of the projection.
 type solution struct {
-	directions   blas64.General // A^{-1/2} U S, q × dim, or fewer columns if the rank is lower
+	directions   blas64.General // (A^{-1/2} U S)ᵀ, dim × q, or fewer rows if the rank is lower
 	correlations []float64      // S, one per direction
 	guesses      [][]float32    // for the photos of the fold that was left out, if any
 }
 
 // solution evaluates the formulas of the package comment for the sum s of
-// Cyx A⁻¹ Cxy, which it overwrites, and the regression g. As B^{-1/2} it uses
-// the inverse of a Cholesky factor, which differs from the symmetric root by a
-// rotation. The directions follow from the regression, because A^{-1/2} U S =
-// A⁻¹ Cxy B^{-1/2} V. Squaring S loses only correlations below 10⁻⁸, which have
-// negligible weight.
-func (m *moments) solution(r *regression, g, s blas64.General) (out solution, err error) {
+// Cyx A⁻¹ Cxy, which it overwrites, and the regression g − eᵀz. Without a fold to
+// leave out, e and z are empty. As B^{-1/2} it uses the inverse of a Cholesky
+// factor, which differs from the symmetric root by a rotation. The directions
+// follow from the regression, because A^{-1/2} U S = A⁻¹ Cxy B^{-1/2} V. Squaring
+// S loses only correlations below 10⁻⁸, which have negligible weight.
+func (m *moments) solution(r *regression, s, e, z blas64.General) (out solution, err error) {
 	t, ly, err := m.whiten(s, r.ridge)
 	if err != nil {
 		return out, err
@@ -147,16 +148,19 @@ func (m *moments) solution(r *regression, g, s blas64.General) (out solution, er
 	for _, x := range values {
 		out.correlations = append(out.correlations, math.Sqrt(max(0, x)))
 	}
-	vectors = solveLeft(blas.Trans, ly, vectors)
-	for i, w := range m.idf() {
-		blas64.Scal(w, vector(vectors, i))
+	vectors = transposed(vectors)
+	solveRight(blas.NoTrans, ly, vectors)
+	for k, idf := 0, m.idf(); k < vectors.Rows; k++ {
+		floats.Mul(row(vectors, k), idf)
 	}
-	out.directions = solveLeft(blas.Trans, r.factor, product(transposed(g), vectors, false))
+	out.directions = product(vectors, r.g, false)
+	subtract(out.directions, product(vectors, e, true), z, false)
+	solveRight(blas.NoTrans, r.factor, out.directions)
 	return out, nil
 }
 
 // whiten returns B^{-1/2} s B^{-1/2} and the factor of B.
-func (m *moments) whiten(s blas64.General, ridge float64) (blas64.General, blas64.Triangular, error) {
+func (m *moments) whiten(s blas64.General, ridge float64) (white, ly blas64.General, err error) {
 	idf, b := m.idf(), m.centred(m.yy, m.sy, m.sy)
 	for i := range s.Rows {
 		for j := range s.Cols {
@@ -164,8 +168,7 @@ func (m *moments) whiten(s blas64.General, ridge float64) (blas64.General, blas6
 			row(b, i)[j] *= idf[i] * idf[j]
 		}
 	}
-	ly, err := cholesky(b, ridge)
-	if err != nil {
+	if ly, err = cholesky(b, ridge); err != nil {
 		return s, ly, fmt.Errorf("covariance of keywords: %w", err)
 	}
 	solveRight(blas.Trans, ly, s)
@@ -199,10 +202,8 @@ func eigenvectors(s blas64.General, dim int) (values []float64, vectors blas64.G
 func (s solution) scaleByCorrelation() solution {
 	s.directions = slice(s.directions, 0, s.directions.Rows)
 	s.directions.Data = slices.Clone(s.directions.Data)
-	for i := range s.directions.Rows {
-		for k, c := range s.correlations {
-			s.directions.Data[i*s.directions.Stride+k] *= c
-		}
+	for k, c := range s.correlations {
+		floats.Scale(c, row(s.directions, k))
 	}
 	return s
 }
@@ -220,7 +221,7 @@ func (m *moments) idf() []float64 {
 
 // cholesky returns the lower Cholesky factor of c plus `ridge` times its mean
 // diagonal value. It overwrites c.
-func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
+func cholesky(c blas64.General, ridge float64) (blas64.General, error) {
 	n, trace := c.Rows, 0.0
 	for i := range n {
 		trace += c.Data[i*c.Stride+i]
@@ -228,9 +229,8 @@ func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	for i := range n {
 		c.Data[i*c.Stride+i] += ridge * trace / float64(n)
 	}
-	l, ok := lapack64.Potrf(blas64.Symmetric{N: n, Stride: c.Stride, Uplo: blas.Lower, Data: c.Data})
-	if !ok || !(trace > 0) {
-		return l, fmt.Errorf("%w: no variance", cpar.ErrInput)
+	if !factorise(c) || !(trace > 0) {
+		return c, fmt.Errorf("%w: no variance", cpar.ErrInput)
 	}
-	return l, nil
+	return c, nil
 }

@@ -91,7 +91,7 @@ func (f *ccaProblem) fit(ctx context.Context, m *moments, opt Options, steps *pr
 	var s solution
 	if err := parallel.OrLeave(ctx, func() (err error) {
 		if r, err = m.regress(opt.Ridge, opt.Ridge, opt.Dim); err == nil {
-			s, err = m.solution(r, r.g, product(r.g, r.g, true))
+			s, err = m.solution(r, r.gg, blas64.General{}, blas64.General{})
 		}
 		return err
 	}); err != nil {
@@ -159,12 +159,9 @@ func (o Options) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 	}
 	checked := func(i int) ([]float32, error) {
 		r, err := rows.At(i)
-		if err == nil && len(r) != in {
-			err = fmt.Errorf("%w: row %d has %d values, but the blocks have %d", cpar.ErrInput, i, len(r), in)
-		}
-		for j, v := range r {
-			if v-v != 0 && err == nil {
-				err = fmt.Errorf("%w: row %d: value %d is %v", cpar.ErrInput, i, j, v)
+		if err == nil {
+			if err = checkRow(r, in); err != nil {
+				err = fmt.Errorf("row %d: %w", i, err)
 			}
 		}
 		return r, err
@@ -238,9 +235,9 @@ type ccaProblem struct {
 	x      blas64.General // n × q, only for cross-validation
 	mean   []float64      // what was subtracted from x, or nil
 	y      labels
-	skip   []bool            // blocks of the reduction that are not used
-	factor blas64.Triangular // L, m × m
-	dense  blas64.General    // the landmarks
+	skip   []bool         // blocks of the reduction that are not used
+	factor blas64.General // L, m × m, in its lower triangle
+	dense  blas64.General // the landmarks
 }
 
 // problem builds the problem from the blocks that `opt` does not skip, without
@@ -328,9 +325,9 @@ func (f *ccaProblem) projection(m *moments, r *regression, w blas64.General) *Pr
 		mean.Data[j] += sum / m.n
 	}
 	if p.landmarks.rows > 0 {
-		w = solveLeft(blas.Trans, f.factor, w)
+		solveRight(blas.NoTrans, f.factor, w)
 		solveRight(blas.NoTrans, f.factor, guess)
-		blas64.Trmv(blas.NoTrans, f.factor, mean)
+		blas64.Trmv(blas.NoTrans, blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: f.factor.Rows, Stride: f.factor.Stride, Data: f.factor.Data}, mean)
 	}
 	// Only the direction of a vector matters. Dividing by the largest value
 	// keeps float32 from overflowing for features in any unit.
@@ -345,7 +342,7 @@ func (f *ccaProblem) projection(m *moments, r *regression, w blas64.General) *Pr
 	for i := range w.Data {
 		w.Data[i] /= largest
 	}
-	p.direction = round16(transposed(w))
+	p.direction = round16(w)
 	p.guess = newGuesser(f.y, m, guess)
 	for _, v := range mean.Data {
 		p.mean = append(p.mean, float32(v))

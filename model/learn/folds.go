@@ -17,6 +17,11 @@ import (
 // errors are E = (I − H)⁻¹e and the regression is g − z_F·E (Cook, Weisberg,
 // "Residuals and influence in regression", 1982). This is exact if all folds
 // have the same ridge, here the one for the mean number of training photos.
+//
+// The estimates without the fold are Q = y_F − f − E + 1ᵀE/n, less the
+// means f of the keywords, and the sum Cyx A⁻¹ Cxy is ggᵀ − g·z_F·E − y_Fᵀ·Q + s·1ᵀQ/m
+// for the m other photos with the sums s of their keywords. So nothing of the size of
+// the inputs is multiplied for a fold.
 
 // spare is the number of eigenvectors that are computed for each fold in
 // addition to those that are needed, because the last ones are inaccurate.
@@ -29,7 +34,7 @@ func (v *validation) regress(ctx context.Context, ridge float64, dim int) (r *re
 		if err != nil {
 			return err
 		}
-		t, _, err := v.whole.whiten(product(r.g, r.g, true), ridge)
+		t, _, err := v.whole.whiten(clone(r.gg), ridge)
 		if err == nil {
 			_, r.start, err = eigenvectors(t, min(r.dim+spare, v.f.y.words))
 		}
@@ -60,35 +65,48 @@ func (v *validation) solve(ctx context.Context, r *regression, fold int) (s solu
 	y, z := matrix(len(held), v.f.y.words), rowsOf(v.f.x, held)
 	m := v.others(held, y)
 	solveRight(blas.Trans, r.factor, z)
-	if err := ctx.Err(); err != nil {
-		return s, err
-	}
-	e, err := v.errors(z, y, r.g)
+	estimates := product(z, r.g, true)
+	e, err := v.errors(ctx, z, y, estimates)
 	if err != nil {
 		return s, err
 	}
-	g, yz := product(transposed(e), z, false), product(transposed(y), z, false)
-	m.sx = make([]float64, z.Cols) // less the fold's z, because the sum over all photos is 0
-	for k := range z.Rows {
-		floats.Sub(m.sx, row(z, k))
+	sums := clone(r.gg)
+	subtract(sums, transposed(estimates), e, false)
+	n, mean, total := float64(v.f.x.Rows), make([]float64, e.Cols), make([]float64, e.Cols)
+	for k := range e.Rows {
+		floats.AddScaled(mean, 1/n, row(e, k))
 	}
-	for i, all := range r.g.Data {
-		g.Data[i], yz.Data[i] = all-g.Data[i], all-yz.Data[i]
+	for k, photo := range held {
+		without := row(estimates, k)
+		for w, f := range v.whole.sy {
+			without[w] = row(y, k)[w] - f/n - row(e, k)[w] + mean[w]
+		}
+		floats.Add(total, without)
+		for _, w := range v.f.y.byPhoto[photo] {
+			floats.Sub(row(sums, w), without)
+		}
 	}
-	s, err = m.solution(r, g, product(m.centred(yz, m.sy, m.sx), g, true))
+	for w, f := range m.sy {
+		floats.AddScaled(row(sums, w), f/m.n, total)
+	}
+	s, err = m.solution(r, sums, e, z)
 	s.guesses = guesses(y, e, m)
 	return s, err
 }
 
-// errors returns E for the inputs z and keywords y of a fold's photos.
-func (v *validation) errors(z, y, g blas64.General) (blas64.General, error) {
-	e, n := product(z, g, true), float64(v.f.x.Rows)
+// errors returns E for the inputs z, the keywords y and the estimates of a
+// fold's photos.
+func (v *validation) errors(ctx context.Context, z, y, estimates blas64.General) (blas64.General, error) {
+	e, n := matrix(y.Rows, y.Cols), float64(v.f.x.Rows)
 	for i := range e.Rows {
 		for w, f := range v.whole.sy {
-			row(e, i)[w] = row(y, i)[w] - f/n - row(e, i)[w]
+			row(e, i)[w] = row(y, i)[w] - f/n - row(estimates, i)[w]
 		}
 	}
-	h := product(z, z, true)
+	h, err := squares(ctx, transposed(z))
+	if err != nil {
+		return e, err
+	}
 	for i := range h.Data {
 		h.Data[i] = -h.Data[i] - 1/n
 	}
@@ -99,7 +117,10 @@ func (v *validation) errors(z, y, g blas64.General) (blas64.General, error) {
 	if err != nil {
 		return e, err
 	}
-	return solveLeft(blas.Trans, l, solveLeft(blas.NoTrans, l, e)), nil
+	e = transposed(e)
+	solveRight(blas.Trans, l, e)
+	solveRight(blas.NoTrans, l, e)
+	return transposed(e), nil
 }
 
 // guesses returns the estimates for photos with keywords y and errors e. An

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"cpar"
 	"cpar/model/rank"
@@ -163,17 +163,16 @@ func inverseKernel(ctx context.Context, f blas64.General) (blas64.General, error
 	if err := ctx.Err(); err != nil {
 		return k, err
 	}
-	var factors mat.Cholesky
-	var inverse mat.SymDense
-	var out mat.Dense
-	if !factors.Factorize(mat.NewSymDense(k.Rows, k.Data)) {
+	if !factorise(k) {
 		return k, fmt.Errorf("%w: the similarities of the photos are not positive definite", cpar.ErrInput)
 	}
-	if err := factors.InverseTo(&inverse); err != nil {
-		return k, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	inverse := matrix(k.Rows, k.Rows)
+	for i := range k.Rows {
+		row(inverse, i)[i] = 1
 	}
-	out.CloneFrom(&inverse)
-	return out.RawMatrix(), nil
+	solveRight(blas.Trans, k, inverse)
+	solveRight(blas.NoTrans, k, inverse)
+	return inverse, nil
 }
 
 // similarity returns the kernel of two rows from their inner product.
@@ -236,13 +235,8 @@ func (k *KernelRidge) estimate(values []float32, prior []float64) *rank.Guess {
 // Guess estimates the keywords of a row with its prior. Errors wrap
 // cpar.ErrInput.
 func (k *KernelRidge) Guess(row []float32, prior Prior) (*rank.Guess, error) {
-	if len(row) != len(k.mean) {
-		return nil, fmt.Errorf("estimating keywords: %w: %d values, want %d", cpar.ErrInput, len(row), len(k.mean))
-	}
-	for i, v := range row {
-		if v-v != 0 {
-			return nil, fmt.Errorf("estimating keywords: %w: value %d is %v", cpar.ErrInput, i, v)
-		}
+	if err := checkRow(row, len(k.mean)); err != nil {
+		return nil, fmt.Errorf("estimating keywords: %w", err)
 	}
 	return k.estimate(row, k.prior([]Prior{prior}, 0)), nil
 }

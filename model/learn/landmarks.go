@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"cpar"
 	"cpar/internal/parallel"
@@ -31,13 +30,12 @@ func (f *ccaProblem) setLandmarks(picked blas64.General, opt Options) error {
 			f.p.blocks[b].weight = w
 		}
 	}
-	k := f.kernel(l, l)
+	k := f.p.kernel(l, l)
 	for i := range m {
 		k.Data[i*k.Stride+i] += jitter * float64(m)
 	}
-	var ok bool
-	f.factor, ok = lapack64.Potrf(blas64.Symmetric{N: m, Stride: k.Stride, Uplo: blas.Lower, Data: k.Data})
-	if !ok {
+	f.factor = k
+	if !factorise(k) {
 		return fmt.Errorf("%w: the landmarks' similarities have no Cholesky factor", cpar.ErrInput)
 	}
 	return nil
@@ -60,14 +58,14 @@ func (f *ccaProblem) mapToLandmarks(ctx context.Context, parts []blas64.General)
 			z = append(z, slice(p, from, to))
 		}
 		part := slice(x, from, to)
-		copy(part.Data, f.kernel(f.join(z), f.dense).Data)
+		copy(part.Data, f.p.kernel(f.join(z), f.dense).Data)
 		solveRight(blas.Trans, f.factor, part)
 	}
 	return x, parallel.Until(ctx, (x.Rows+batch-1)/batch, func() func(int) { return some })
 }
 
 func slice(m blas64.General, from, to int) blas64.General {
-	m.Rows, m.Data = to-from, m.Data[from*m.Stride:to*m.Stride]
+	m.Rows, m.Data = to-from, m.Data[from*m.Stride:min(to*m.Stride, len(m.Data))]
 	return m
 }
 
@@ -105,10 +103,11 @@ func (f *ccaProblem) setWidths(l blas64.General) bool {
 	return found
 }
 
-func (f *ccaProblem) kernel(x, l blas64.General) blas64.General {
+// kernel returns the similarities of the rows of x and l.
+func (p *Projection) kernel(x, l blas64.General) blas64.General {
 	out := matrix(x.Rows, l.Rows)
 	total, at := float64(0), 0
-	for _, b := range f.p.blocks {
+	for _, b := range p.blocks {
 		if b.basis.rows == 0 {
 			continue
 		}

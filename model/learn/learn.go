@@ -63,6 +63,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"cpar"
 	"cpar/internal/parallel"
@@ -145,52 +146,87 @@ func (p *Projection) ApplyWithGuess(row []float32) ([]float32, *rank.Guess, erro
 
 // centred reduces and centres the row. The directions and the keyword
 // regression apply to its result.
-func (p *Projection) centred(row []float32) ([]float64, error) {
-	if len(row) != p.In() {
-		return nil, fmt.Errorf("projecting features: %w: %d values, want %d", cpar.ErrInput, len(row), p.In())
+func (p *Projection) centred(values []float32) ([]float64, error) {
+	if err := checkRow(values, p.In()); err != nil {
+		return nil, fmt.Errorf("projecting features: %w", err)
 	}
-	for i, v := range row {
-		if v-v != 0 {
-			return nil, fmt.Errorf("projecting features: %w: value %d is %v", cpar.ErrInput, i, v)
-		}
-	}
-	x := p.reduce(row)
+	x := row(p.reduce([][]float32{values}), 0)
 	if p.landmarks.rows > 0 {
 		x = p.similarities(x)
 	}
-	for i, m := range p.mean {
-		x[i] -= float64(m)
-	}
+	p.subtractMean(x)
 	return x, nil
 }
 
-// ApplyAll projects every row on all cores, with the same results as Apply.
-func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
-	out := make([][]float32, len(rows))
-	errs := make([]error, len(rows))
-	parallel.For(len(rows), func(i int) { out[i], errs[i] = p.Apply(rows[i]) })
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("row %d: %w", i, err)
+func checkRow(row []float32, in int) error {
+	if len(row) != in {
+		return fmt.Errorf("%w: %d values, want %d", cpar.ErrInput, len(row), in)
+	}
+	for i, v := range row {
+		if v-v != 0 {
+			return fmt.Errorf("%w: value %d is %v", cpar.ErrInput, i, v)
 		}
 	}
+	return nil
+}
+
+func (p *Projection) subtractMean(x []float64) {
+	for i, m := range p.mean {
+		x[i] -= float64(m)
+	}
+}
+
+// appliedRows is the number of rows that a core projects at once. They fit in its cache.
+const appliedRows = 128
+
+// ApplyAll projects every row on all cores, with the same results as Apply up
+// to rounding.
+func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
+	for i, r := range rows {
+		if err := checkRow(r, p.In()); err != nil {
+			return nil, fmt.Errorf("projecting features: row %d: %w", i, err)
+		}
+	}
+	out, landmarks := make([][]float32, len(rows)), p.landmarks.dense()
+	parallel.For((len(rows)+appliedRows-1)/appliedRows, func(batch int) {
+		from := batch * appliedRows
+		x := p.reduce(rows[from:min(from+appliedRows, len(rows))])
+		if p.landmarks.rows > 0 {
+			x = p.kernel(x, landmarks)
+		}
+		for i := range x.Rows {
+			p.subtractMean(row(x, i))
+		}
+		vectors := p.direction.timesAll(x)
+		for i := range x.Rows {
+			out[from+i] = unit(row(vectors, i))
+		}
+	})
 	return out, nil
 }
 
-// reduce returns the scaled components of all blocks, p values.
-func (p *Projection) reduce(row []float32) []float64 {
-	var x []float64
+// reduce returns the scaled components of all blocks, p values per row.
+func (p *Projection) reduce(rows [][]float32) blas64.General {
+	width := 0
+	for _, b := range p.blocks {
+		width += b.basis.rows
+	}
+	x, from, to := matrix(len(rows), width), 0, 0
 	for _, b := range p.blocks {
 		if b.basis.rows > 0 {
-			centred := make([]float64, b.length)
-			for i, v := range signedRoot(row[:b.length]) {
-				centred[i] = float64(v) - float64(b.mean[i])
+			centred := matrix(len(rows), b.length)
+			for i, r := range rows {
+				for j, v := range signedRoot(r[from : from+b.length]) {
+					row(centred, i)[j] = float64(v) - float64(b.mean[j])
+				}
 			}
-			for _, v := range b.basis.times(centred) {
-				x = append(x, v*float64(b.scale))
+			part := b.basis.timesAll(centred)
+			for i := range rows {
+				floats.AddScaled(row(x, i)[to:to+part.Cols], float64(b.scale), row(part, i))
 			}
+			to += part.Cols
 		}
-		row = row[b.length:]
+		from += b.length
 	}
 	return x
 }

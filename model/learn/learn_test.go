@@ -60,7 +60,7 @@ func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options
 	if err != nil {
 		return nil, err
 	}
-	r, err := reduce(ctx, checked, blocks, opt.Seed, new(progress))
+	r, _, err := reduce(ctx, checked, blocks, opt.Seed, new(progress))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := reduce(t.Context(), checked, blocks, opt.Seed, new(progress))
+	r, _, err := reduce(t.Context(), checked, blocks, opt.Seed, new(progress))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,6 +259,31 @@ func TestProjectionFindsTopics(t *testing.T) {
 	}
 }
 
+// The twin of ApplyAll is Apply, with and without landmarks and skipped blocks.
+func TestApplyAllAgreesWithApply(t *testing.T) {
+	rows, keywords := collection(2*appliedRows+3, 1, 3)
+	for _, opt := range []Options{
+		{Dim: 4, Ridge: 0.1, Blocks: both},
+		{Dim: 4, Ridge: 0.1, Blocks: both, Landmarks: 30, Weights: []float32{1, 3}},
+		{Dim: 4, Ridge: 0.1, Blocks: both, Landmarks: 30, Skip: []bool{true, false}},
+	} {
+		p := mustFit(t, rows, keywords, opt)
+		all := must(p.ApplyAll(rows))
+		for i, r := range rows {
+			for j, want := range must(p.Apply(r)) {
+				if math.Abs(float64(all[i][j]-want)) > 1e-6 {
+					t.Fatalf("%+v: photo %d: value %d is %v, want %v", opt, i, j, all[i][j], want)
+				}
+			}
+		}
+		bad := slices.Clone(rows)
+		bad[7] = rows[7][1:]
+		if _, err := p.ApplyAll(bad); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("a short row: %v", err)
+		}
+	}
+}
+
 func TestResultIndependentOfCores(t *testing.T) {
 	rows, keywords := collection(300, 1, 4)
 	space := Grid{Base: Options{Blocks: both}, Dims: []int{2, 3}, Ridges: []float64{0.1, 1}, Landmarks: []int{0, 70}, Folds: 3}
@@ -405,8 +430,10 @@ func TestFoldsAreLearntFromOthers(t *testing.T) {
 			others := momentsOfSome(t, f, outside(v, fold))
 			// The ridge of a fold is that of the mean number of training photos.
 			r := must(others.regress(0.8*ridge*trace(v.whole)/trace(others), ridge, c.opt.Dim))
-			want := must(others.solution(r, r.g, product(r.g, r.g, true)))
-			weights := solveLeft(blas.Trans, r.factor, transposed(r.g))
+			want := must(others.solution(r, r.gg, blas64.General{}, blas64.General{}))
+			weights := clone(r.g)
+			solveRight(blas.NoTrans, r.factor, weights)
+			weights = transposed(weights)
 			if len(want.correlations) != len(got[fold].correlations) {
 				t.Fatalf("%s, fold %d: %d directions, want %d", name, fold, len(got[fold].correlations), len(want.correlations))
 			}
@@ -415,7 +442,7 @@ func TestFoldsAreLearntFromOthers(t *testing.T) {
 					t.Fatalf("%s, fold %d: correlation %d is %g, want %g", name, fold, k, got[fold].correlations[k], s)
 				}
 			}
-			a, b := product(f.x, got[fold].directions, false), product(f.x, want.directions, false)
+			a, b := product(f.x, got[fold].directions, true), product(f.x, want.directions, true)
 			near(t, product(a, a, true), product(b, b, true), 1e-2)
 			for i, photo := range v.heldOut[fold] {
 				for w := range v.f.y.words {

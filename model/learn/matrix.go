@@ -4,14 +4,22 @@ import (
 	"encoding/binary"
 	"math"
 	"runtime"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"cpar/internal/f32"
 	"cpar/internal/parallel"
 )
+
+func clone(m blas64.General) blas64.General {
+	m.Data = slices.Clone(m.Data)
+	return m
+}
 
 // fewestRows and mostRows bound the number of rows that a core multiplies at once. More
 // rows share the packing of b, and fewer occupy more cores.
@@ -25,62 +33,98 @@ func product(a, b blas64.General, transB bool) blas64.General {
 		n = b.Rows
 	}
 	c := matrix(a.Rows, n)
-	if a.Rows == 0 || n == 0 || a.Cols == 0 {
-		return c
-	}
-	most := min(max(a.Rows/(2*runtime.GOMAXPROCS(0)), fewestRows), mostRows)
-	parallel.Each((a.Rows+most-1)/most, func() func(int) {
-		scratch := make([]float64, f32.Scratch64(most, n, a.Cols))
-		return func(task int) {
-			from := task * most
-			rows := min(most, a.Rows-from)
-			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, n, a.Cols, transB, scratch)
-		}
-	})
+	addProduct(c, a, b, transB)
 	return c
 }
 
-// solveBlock is the number of columns that solveRight solves at once. The rest
-// are products, which are much faster.
-const solveBlock = 64
-
-// solveRight replaces b by b·L⁻ᵀ, or by b·L⁻¹ if t is blas.NoTrans.
-func solveRight(t blas.Transpose, l blas64.Triangular, b blas64.General) {
-	whole := blas64.General{Rows: l.N, Cols: l.N, Stride: l.Stride, Data: l.Data}
-	for done := 0; done < l.N; done += solveBlock {
-		n := min(solveBlock, l.N-done)
-		from := done // L⁻¹ needs the last columns first
-		if t == blas.NoTrans {
-			from = l.N - done - n
-		}
-		now, corner := columns(b, from, n), columns(slice(whole, from, from+n), from, n)
-		var known blas64.General
-		switch {
-		case done == 0:
-		case t == blas.NoTrans:
-			known = product(columns(b, from+n, done), columns(slice(whole, from+n, l.N), from, n), false)
-		default:
-			known = product(columns(b, 0, from), columns(slice(whole, from, from+n), 0, from), true)
-		}
-		for i := range known.Rows {
-			row := now.Data[i*now.Stride : i*now.Stride+n]
-			for j, v := range known.Data[i*known.Stride : i*known.Stride+n] {
-				row[j] -= v
-			}
-		}
-		blas64.Trsm(blas.Right, t, 1, blas64.Triangular{N: n, Stride: l.Stride, Uplo: l.Uplo, Diag: l.Diag, Data: corner.Data}, now)
+// addProduct adds the product to c, which may be other columns of the matrix
+// behind a.
+func addProduct(c, a, b blas64.General, transB bool) {
+	if c.Rows == 0 || c.Cols == 0 || a.Cols == 0 {
+		return
 	}
+	cores := runtime.GOMAXPROCS(0)
+	most := min(max((a.Rows+cores-1)/cores, fewestRows), mostRows)
+	parallel.Each((a.Rows+most-1)/most, func() func(int) {
+		scratch := make([]float64, f32.Scratch64(most, c.Cols, a.Cols))
+		return func(task int) {
+			from := task * most
+			rows := min(most, a.Rows-from)
+			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, c.Cols, a.Cols, transB, scratch)
+		}
+	})
 }
 
-// solveLeft returns L⁻¹·b, or L⁻ᵀ·b if t is blas.Trans.
-func solveLeft(t blas.Transpose, l blas64.Triangular, b blas64.General) blas64.General {
-	b = transposed(b)
-	if t == blas.Trans {
-		solveRight(blas.NoTrans, l, b)
-	} else {
-		solveRight(blas.Trans, l, b)
+// subtract subtracts the product of a and b from c, like addProduct.
+func subtract(c, a, b blas64.General, transB bool) {
+	minus := matrix(b.Rows, b.Cols)
+	for i := range b.Rows {
+		floats.SubTo(row(minus, i), row(minus, i), row(b, i))
 	}
-	return transposed(b)
+	addProduct(c, a, minus, transB)
+}
+
+// solveBlock is the largest triangle that is solved or factorised at once. The
+// rest are products, which are much faster.
+const solveBlock = 72
+
+// factorise replaces the symmetric matrix c by its lower Cholesky factor, with
+// any values above the diagonal. It reports whether there is one.
+func factorise(c blas64.General) bool {
+	if c.Rows <= solveBlock {
+		_, ok := lapack64.Potrf(blas64.Symmetric{N: c.Rows, Stride: c.Stride, Uplo: blas.Lower, Data: c.Data})
+		return ok
+	}
+	first, below, second := divide(c)
+	if !factorise(first) {
+		return false
+	}
+	solveRight(blas.Trans, first, below)
+	subtract(second, below, below, true)
+	return factorise(second)
+}
+
+// divide returns two triangles of l, and the square or rectangle between them.
+func divide(l blas64.General) (first, below, second blas64.General) {
+	n := l.Rows / 2
+	bottom := slice(l, n, l.Rows)
+	return columns(slice(l, 0, n), 0, n), columns(bottom, 0, n), columns(bottom, n, l.Rows-n)
+}
+
+// solveRight replaces b by b·L⁻ᵀ, or by b·L⁻¹ if t is blas.NoTrans, for the lower
+// triangle L of l.
+func solveRight(t blas.Transpose, l, b blas64.General) {
+	if l.Rows <= solveBlock {
+		out := product(b, inverse(l), t == blas.Trans)
+		for i := range b.Rows {
+			copy(row(b, i), row(out, i))
+		}
+		return
+	}
+	first, below, second := divide(l)
+	left, right := columns(b, 0, first.Rows), columns(b, first.Rows, second.Rows)
+	if t == blas.Trans {
+		solveRight(t, first, left)
+		subtract(right, left, below, true)
+		solveRight(t, second, right)
+		return
+	}
+	solveRight(t, second, right)
+	subtract(left, right, below, false)
+	solveRight(t, first, left)
+}
+
+// inverse returns the inverse of the lower triangle of l.
+func inverse(l blas64.General) blas64.General {
+	out := matrix(l.Rows, l.Rows)
+	for i := range l.Rows {
+		to, from := row(out, i), row(l, i)
+		to[i] = 1 / from[i]
+		for j, x := range from[:i] {
+			floats.AddScaled(to[:j+1], -x/from[i], row(out, j)[:j+1])
+		}
+	}
+	return out
 }
 
 func transposed(m blas64.General) blas64.General {
@@ -156,6 +200,28 @@ func (m matrix16) times(x []float64) []float64 {
 			a += float64(v) * x[j]
 		}
 		out[i] = float64(m.scale[i]) * (a + b + (c + d))
+	}
+	return out
+}
+
+// timesAll returns x·mᵀ.
+func (m matrix16) timesAll(x blas64.General) blas64.General {
+	out := matrix(x.Rows, m.rows)
+	if x.Rows < 8 { // too few to be worth packing m
+		for i := range x.Rows {
+			copy(row(out, i), m.times(row(x, i)))
+		}
+		return out
+	}
+	values := make([]float32, len(m.data))
+	for i, v := range m.data {
+		values[i] = float32(v)
+	}
+	f32.Mul64(out.Data, out.Stride, x.Data, x.Stride, values, m.cols, x.Rows, m.rows, m.cols, true, make([]float64, f32.Scratch64(x.Rows, m.rows, m.cols)))
+	for i := range x.Rows {
+		for j, s := range m.scale {
+			row(out, i)[j] *= float64(s)
+		}
 	}
 	return out
 }

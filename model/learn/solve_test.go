@@ -1,12 +1,15 @@
 package learn
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
 // The twin of the blocked solvers is gonum's Trsm.
@@ -30,13 +33,9 @@ func TestSolversAgreeWithTrsm(t *testing.T) {
 				right := random(rows, n)
 				want := slice(right, 0, rows)
 				want.Data = append([]float64(nil), want.Data...)
-				left := transposed(right)
 				blas64.Trsm(blas.Right, trans, 1, l, want)
-				solveRight(trans, l, right)
+				solveRight(trans, blas64.General{Rows: n, Cols: n, Stride: n, Data: a.Data}, right)
 				near(t, right, want, 1e-12)
-				got := solveLeft(trans, l, left)
-				blas64.Trsm(blas.Left, trans, 1, l, left)
-				near(t, got, left, 1e-12)
 			}
 		}
 	}
@@ -49,6 +48,48 @@ func near(t *testing.T, got, want blas64.General, within float64) {
 			if g, w := got.Data[i*got.Stride+j], want.Data[i*want.Stride+j]; !(math.Abs(g-w) <= within*(1+math.Abs(w))) {
 				t.Fatalf("%d × %d: row %d, column %d is %v, want %v", want.Rows, want.Cols, i, j, g, w)
 			}
+		}
+	}
+}
+
+// The twin of the blocked factorisation is gonum's Potrf.
+func TestFactoriseAgreesWithPotrf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 2, solveBlock, solveBlock + 1, 3*solveBlock + 5} {
+		x := randomMatrix(rng, n+3, n)
+		got := product(transposed(x), x, false)
+		want := clone(got)
+		l, ok := lapack64.Potrf(blas64.Symmetric{N: n, Stride: n, Uplo: blas.Lower, Data: want.Data})
+		if !ok || !factorise(got) {
+			t.Fatalf("%d rows: no factor", n)
+		}
+		for i := range n {
+			for j := range i + 1 {
+				if g, w := got.Data[i*n+j], l.Data[i*n+j]; math.Abs(g-w) > 1e-9*(1+math.Abs(w)) {
+					t.Fatalf("%d rows: row %d, column %d is %v, want %v", n, i, j, g, w)
+				}
+			}
+		}
+		if got.Data[0] = -1; factorise(got) {
+			t.Fatalf("%d rows: a factor of an indefinite matrix", n)
+		}
+	}
+}
+
+func TestLargestAreInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{0, 1, 3, 4, 8, 9, 100, 1000} {
+		x := make([]float64, n)
+		var want []int
+		for i := range x {
+			x[i] = float64(rng.IntN(50)) // many are equal
+			if i%3 > 0 {
+				want = append(want, i)
+			}
+		}
+		slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(x[b], x[a]) })
+		if got := largest(x, 4, func(i int) bool { return i%3 > 0 }); !slices.Equal(got, want[:min(4, len(want))]) {
+			t.Errorf("of %d values: %v, want %v", n, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package learn
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -128,12 +129,12 @@ func (v *validation) samples(ctx context.Context, solutions []solution, dim int)
 // (see measuredFolds).
 func (v *validation) addSamples(ctx context.Context, samples []rank.Sample, fold int, s solution, dim int) ([]rank.Sample, error) {
 	w := s.directions
-	if w.Cols == 0 {
+	if w.Rows == 0 {
 		return samples, nil
 	}
-	w.Cols = min(w.Cols, dim)
-	all, held := product(v.f.x, w, false), v.heldOut[fold]
-	mean := make([]float64, w.Cols) // of the training photos, because all photos have the mean 0
+	w = slice(w, 0, min(w.Rows, dim))
+	all, held := product(v.f.x, w, true), v.heldOut[fold]
+	mean := make([]float64, w.Rows) // of the training photos, because all photos have the mean 0
 	for _, i := range held {
 		for j, x := range row(all, i) {
 			mean[j] -= x / float64(all.Rows-len(held))
@@ -185,21 +186,27 @@ func (v *validation) neighbours(all blas64.General, asked []int, fold, group int
 	return samples
 }
 
-// largest returns the places of the k largest values that `use` accepts.
+// largest returns the places of the k largest values that `use` accepts, the
+// largest first. It sorts whenever it has collected 2·k candidates.
 func largest(x []float64, k int, use func(int) bool) []int {
-	top := make([]int, 0, k+1)
+	top, least := make([]int, 0, 2*k), math.Inf(-1)
 	for i, v := range x {
-		if len(top) == k && v <= x[top[k-1]] || !use(i) {
+		if v > least && use(i) {
+			top = append(top, i)
+		}
+		if len(top) < 2*k && i < len(x)-1 {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(top, v, func(j int, v float64) int {
-			if x[j] >= v {
-				return -1
+		slices.SortFunc(top, func(a, b int) int {
+			if x[a] == x[b] {
+				return a - b
 			}
-			return 1
+			return cmp.Compare(x[b], x[a])
 		})
-		top = slices.Insert(top, at, i)
-		top = top[:min(k, len(top))]
+		if len(top) >= k {
+			top = top[:k]
+			least = x[top[k-1]]
+		}
 	}
 	return top
 }
