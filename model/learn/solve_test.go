@@ -79,10 +79,10 @@ func TestFactoriseAgreesWithPotrf(t *testing.T) {
 func TestLargestAreInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{0, 1, 3, 4, 8, 9, 100, 1000} {
-		x := make([]float64, n)
+		x := make([]float32, n)
 		var want []int
 		for i := range x {
-			x[i] = float64(rng.IntN(50)) // many are equal
+			x[i] = float32(rng.IntN(50)) // many are equal
 			if i%3 > 0 {
 				want = append(want, i)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"cpar/internal/f32"
 	"cpar/internal/parallel"
 	"cpar/model/rank"
 )
@@ -78,9 +79,8 @@ func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]s
 // tenth of the photos is usual.
 const measuredFolds = 10
 
-// again returns the samples of one trial on FinalFolds folds. Each core keeps
-// one fold's solution at a time.
-func (v *validation) again(ctx context.Context, space Grid, o Options) (samples []rank.Sample, err error) {
+// again returns the samples of one trial on FinalFolds folds.
+func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.Sample, error) {
 	final := *v
 	final.parts = 1
 	final.divide(space.FinalFolds, space.Base.Seed)
@@ -88,108 +88,133 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) (samples 
 	if err != nil {
 		return nil, err
 	}
+	samples, err := final.annotate(ctx, o.Dim, func(fold int) (solution, error) {
+		s, err := final.solve(ctx, r, fold)
+		if err == nil && o.Square {
+			s = s.scaleByCorrelation()
+		}
+		return s, err
+	})
 	groups := min(space.FinalFolds, measuredFolds)
-	byFold, errs := make([][]rank.Sample, len(final.heldOut)), make([]error, len(final.heldOut))
-	if err := parallel.Until(ctx, len(byFold), func() func(int) {
+	for i := range samples {
+		samples[i].Fold = final.foldOf[samples[i].Photo] * groups / space.FinalFolds
+	}
+	return samples, err
+}
+
+// samples returns the tested photos with their neighbours in the first `dim`
+// directions.
+func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
+	return v.annotate(ctx, dim, func(fold int) (solution, error) { return solutions[fold], nil })
+}
+
+// annotate returns the samples of the tested folds, whose solutions it needs one
+// at a time on each core. Folds with a fifth of the photos are measured in two
+// halves (see measuredFolds).
+func (v *validation) annotate(ctx context.Context, dim int, solve func(fold int) (solution, error)) (samples []rank.Sample, err error) {
+	x := v.narrow()
+	byFold, errs := make([][]rank.Sample, v.tested), make([]error, v.tested)
+	if err := parallel.Until(ctx, v.tested, func() func(int) {
 		return func(fold int) {
-			s, err := final.solve(ctx, r, fold)
-			if err == nil {
-				if o.Square {
-					s = s.scaleByCorrelation()
-				}
-				byFold[fold], err = final.addSamples(ctx, nil, fold, s, o.Dim)
+			s, err := solve(fold)
+			if err == nil && s.directions.Rows > 0 {
+				byFold[fold] = v.neighbours(v.project(x, fold, slice(s.directions, 0, min(dim, s.directions.Rows))), fold, s.guesses)
 			}
 			errs[fold] = err
-			for i := range byFold[fold] {
-				byFold[fold][i].Fold = fold * groups / space.FinalFolds
-			}
 		}
 	}); err != nil {
 		return nil, err
 	}
-	if samples = slices.Concat(byFold...); len(samples) == 0 {
+	group := 0
+	for _, some := range byFold {
+		for i := range some {
+			some[i].Fold += group
+		}
+		if samples = append(samples, some...); len(some) > 0 {
+			group = some[len(some)-1].Fold + 1
+		}
+	}
+	if len(samples) == 0 {
 		return nil, cmp.Or(errs...)
 	}
 	return samples, nil
 }
 
-// samples returns the tested photos with their neighbours in the first `dim`
-// directions.
-func (v *validation) samples(ctx context.Context, solutions []solution, dim int) (samples []rank.Sample, err error) {
-	for fold, s := range solutions {
-		if samples, err = v.addSamples(ctx, samples, fold, s, dim); err != nil {
-			return nil, err
-		}
-	}
-	return samples, nil
-}
-
-// addSamples appends the photos of one fold, with their neighbours among the
-// training photos. Folds with a fifth of the photos are measured in two halves
-// (see measuredFolds).
-func (v *validation) addSamples(ctx context.Context, samples []rank.Sample, fold int, s solution, dim int) ([]rank.Sample, error) {
-	w := s.directions
-	if w.Rows == 0 {
-		return samples, nil
-	}
-	w = slice(w, 0, min(w.Rows, dim))
-	all, held := product(v.f.x, w, true), v.heldOut[fold]
-	mean := make([]float64, w.Rows) // of the training photos, because all photos have the mean 0
-	for _, i := range held {
-		for j, x := range row(all, i) {
-			mean[j] -= x / float64(all.Rows-len(held))
-		}
-	}
-	parallel.For(all.Rows, func(i int) {
-		row := row(all, i)
-		for j := range row {
-			row[j] -= mean[j]
-		}
-		for j, u := range unit(row) {
-			row[j] = float64(u)
-		}
-	})
-	group := 0
-	if n := len(samples); n > 0 {
-		group = samples[n-1].Fold + 1
-	}
-	size := (len(held) + v.parts - 1) / v.parts
-	for from := 0; from < len(held); from += size {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		to := min(from+size, len(held))
-		some := v.neighbours(all, held[from:to], fold, group)
-		for i := range some {
-			some[i].Guess = &rank.Guess{Words: v.f.y.column, Share: s.guesses[from+i]}
-		}
-		samples = append(samples, some...)
-		group++
-	}
-	return samples, nil
-}
-
-func (v *validation) neighbours(all blas64.General, asked []int, fold, group int) []rank.Sample {
-	var samples []rank.Sample
-	for now := range slices.Chunk(asked, 256) {
-		inner := product(rowsOf(all, now), all, true)
-		got := make([]rank.Sample, len(now))
-		parallel.For(len(now), func(i int) {
-			got[i] = rank.Sample{Truth: v.words[now[i]], Fold: group, Photo: now[i], Near: make([]rank.Neighbour, 0, rank.MostNeighbours)}
-			cosines := row(inner, i)
-			for _, k := range largest(cosines, rank.MostNeighbours, func(k int) bool { return v.foldOf[k] != fold }) {
-				got[i].Near = append(got[i].Near, rank.Neighbour{Dis: max(0, 2-2*cosines[k]), Keywords: v.words[k]})
+// narrow returns the inputs in float32, rowsAtOnce photos at a time. Distances
+// need no more precision.
+func (v *validation) narrow() (packed []*f32.Left) {
+	q := v.f.x.Cols
+	some := make([]float32, rowsAtOnce*q)
+	for first := 0; first < v.f.x.Rows; first += rowsAtOnce {
+		n := min(rowsAtOnce, v.f.x.Rows-first)
+		for i := range n {
+			for j, x := range row(v.f.x, first+i) {
+				some[i*q+j] = float32(x)
 			}
-		})
-		samples = append(samples, got...)
+		}
+		packed = append(packed, f32.PackLeft(some, q, n, q))
+	}
+	return packed
+}
+
+// project returns the vectors of all photos, n × dim, in some directions. The
+// origin is the mean of the training photos.
+func (v *validation) project(x []*f32.Left, fold int, directions blas64.General) []float32 {
+	n, dim, held := v.f.x.Rows, directions.Rows, v.heldOut[fold]
+	right, all, scratch := make([]float32, dim*directions.Cols), make([]float32, n*dim), make([]float32, x[0].Scratch(dim))
+	for k := range dim {
+		for j, w := range row(directions, k) {
+			right[j*dim+k] = float32(w)
+		}
+	}
+	for i, part := range x {
+		part.Mul(all[i*rowsAtOnce*dim:], dim, right, dim, dim, scratch)
+	}
+	mean, centred := make([]float64, dim), make([]float64, dim)
+	for _, i := range held {
+		for k, x := range all[i*dim:][:dim] {
+			mean[k] -= float64(x) / float64(n-len(held)) // because all photos have the mean 0
+		}
+	}
+	for vector := range slices.Chunk(all, dim) {
+		for k, x := range vector {
+			centred[k] = float64(x) - mean[k]
+		}
+		copy(vector, unit(centred))
+	}
+	return all
+}
+
+// neighbours returns the photos of a fold with their neighbours among the other
+// photos, for the vectors of all photos.
+func (v *validation) neighbours(all []float32, fold int, guesses [][]float32) (samples []rank.Sample) {
+	const most = 256
+	n, held := v.f.x.Rows, v.heldOut[fold]
+	dim, size := len(all)/n, (len(held)+v.parts-1)/v.parts
+	cosines, scratch := make([]float32, min(most, len(held))*n), make([]float32, f32.Scratch(most, n, dim))
+	for now := range slices.Chunk(held, most) {
+		var asked []float32
+		for _, photo := range now {
+			asked = append(asked, all[photo*dim:][:dim]...)
+		}
+		f32.Mul(cosines, n, asked, dim, all, dim, len(now), n, dim, true, scratch)
+		for i, photo := range now {
+			place, cosines := len(samples), cosines[i*n:][:n]
+			s := rank.Sample{Truth: v.words[photo], Fold: place / size, Photo: photo, Near: make([]rank.Neighbour, 0, rank.MostNeighbours),
+				Guess: &rank.Guess{Words: v.f.y.column, Share: guesses[place]}}
+			for _, k := range largest(cosines, rank.MostNeighbours, func(k int) bool { return v.foldOf[k] != fold }) {
+				s.Near = append(s.Near, rank.Neighbour{Dis: max(0, 2-2*float64(cosines[k])), Keywords: v.words[k]})
+			}
+			samples = append(samples, s)
+		}
 	}
 	return samples
 }
 
 // largest returns the places of the k largest values that `use` accepts, the
 // largest first. It sorts whenever it has collected 2·k candidates.
-func largest(x []float64, k int, use func(int) bool) []int {
-	top, least := make([]int, 0, 2*k), math.Inf(-1)
+func largest(x []float32, k int, use func(int) bool) []int {
+	top, least := make([]int, 0, 2*k), float32(math.Inf(-1))
 	for i, v := range x {
 		if v > least && use(i) {
 			top = append(top, i)
