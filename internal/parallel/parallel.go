@@ -1,6 +1,7 @@
 // Package parallel spreads computation over all cores.
 //
 //	n tasks ─▶ Each, For: task by task     Until: the same, unless ctx ends
+//	           Map: one result per task
 //	           Ranges: one range of tasks per worker
 //	           Runs: the same for work that can fail or panic
 //
@@ -9,6 +10,7 @@ package parallel
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -70,6 +72,19 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Map returns f(0) to f(n-1), which it calls on all cores, or the first error, with
+// the number of its `what`.
+func Map[T any](what string, n int, f func(i int) (T, error)) ([]T, error) {
+	out, errs := make([]T, n), make([]error, n)
+	For(n, func(i int) { out[i], errs[i] = f(i) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("%s %d: %w", what, i, err)
+		}
+	}
+	return out, nil
 }
 
 // For calls task(0) to task(n-1) on all cores.

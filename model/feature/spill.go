@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"cpar"
+	"cpar/internal/parallel"
 )
 
 // A Spill keeps the vectors of many photos in a temporary file instead of in
@@ -123,12 +124,5 @@ func (v *Vectors) Load() (*Vectors, error) {
 
 // LoadAll loads the vectors of several photos.
 func LoadAll(photos []*Vectors) ([]*Vectors, error) {
-	out := make([]*Vectors, len(photos))
-	for i, v := range photos {
-		var err error
-		if out[i], err = v.Load(); err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
-		}
-	}
-	return out, nil
+	return parallel.Map("image", len(photos), func(i int) (*Vectors, error) { return photos[i].Load() })
 }

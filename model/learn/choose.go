@@ -134,7 +134,7 @@ func choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*C
 	}
 	c := &chooser{space: space, all: keywords, best: new(Choice), steps: progress{tell: space.Base.Progress,
 		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges) + len(space.Dims)}}
-	r, parts, err := reduce(ctx, rows, blocks, space.Base.Seed, &c.steps)
+	r, err := reduce(ctx, rows, blocks, space.Base.Seed, &c.steps)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +143,7 @@ func choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*C
 		some := sample(rows.N, space.MaxPhotos, space.Base.Seed)
 		r.rows, keywords = rows.pick(some), pick(keywords, some)
 	}
-	if len(parts) == 0 || parts[0].Rows != r.rows.N { // otherwise both are the same sample
-		if parts, err = r.project(ctx, r.rows, 0, r.rows.N); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.tryBlocks(ctx, r, parts, keywords); err != nil {
+	if err := c.tryBlocks(ctx, r, keywords); err != nil {
 		return nil, err
 	}
 	return c.best, c.tryRidges(ctx)
@@ -201,10 +196,13 @@ func (s Grid) middle() (ridge float64, dim int) {
 // slightly more. More photos would hardly make the comparison more certain.
 const testedPhotos = 2000
 
-// tryBlocks tries all pairs of blocks and landmarks. `parts` holds the
-// components of r's rows.
-func (c *chooser) tryBlocks(ctx context.Context, r *reduction, parts []blas64.General, keywords [][]string) error {
+// tryBlocks tries all pairs of blocks and landmarks.
+func (c *chooser) tryBlocks(ctx context.Context, r *reduction, keywords [][]string) error {
 	y, err := label(keywords)
+	if err != nil {
+		return err
+	}
+	parts, err := r.project(ctx, r.rows, 0, r.rows.N)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
 
 	"cpar"
 	"cpar/internal/parallel"
@@ -28,10 +27,8 @@ type reduction struct {
 // all photos serves several short blocks.
 const valuesAtOnce = 4096
 
-// reduce also returns the components of the rows from which it computed the
-// principal components.
-func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *progress) (r *reduction, parts []blas64.General, err error) {
-	r = &reduction{rows: rows}
+func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *progress) (*reduction, error) {
+	r := &reduction{rows: rows}
 	some := rows
 	if rows.N > maxReduced {
 		some = rows.pick(sample(rows.N, maxReduced, seed))
@@ -48,31 +45,16 @@ func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *pr
 		}
 		roots, err := some.roots(ctx, 0, some.N, spans[first:end]...)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for k := first; k < end; k++ {
 			if err := r.addBasis(ctx, k, roots[k-first], spans[k], seed); err != nil {
-				return nil, nil, fmt.Errorf("block %d: %w", k, err)
-			}
-			if b := r.blocks[k]; b.basis.rows > 0 {
-				parts = append(parts, matrix(some.N, b.basis.rows))
-				if err := r.components(len(parts)-1, b.scale, roots[k-first], parts[len(parts)-1]); err != nil {
-					return nil, nil, err
-				}
+				return nil, fmt.Errorf("block %d: %w", k, err)
 			}
 			steps.step()
 		}
 	}
-	return r, parts, nil
-}
-
-// components sets the scaled components of block k of those with a basis.
-func (r *reduction) components(k int, scale float32, roots [][]float32, to blas64.General) error {
-	projected, err := r.bases[k].ProjectAll(roots)
-	for i, components := range projected {
-		floats.ScaleTo(row(to, i), float64(scale), components[:to.Cols])
-	}
-	return err
+	return r, nil
 }
 
 // addBasis computes the basis of block k from the roots of its values.
@@ -123,8 +105,14 @@ func (r *reduction) project(ctx context.Context, rows Rows, from, to int) ([]bla
 			if b.basis.rows == 0 {
 				continue
 			}
-			if err := r.components(k, b.scale, roots[k], slice(parts[k], first-from, first-from+len(roots[k]))); err != nil {
+			projected, err := r.bases[k].ProjectAll(roots[k])
+			if err != nil {
 				return nil, err
+			}
+			for i, row := range projected {
+				for j, v := range row[:b.basis.rows] {
+					parts[k].Data[(first-from+i)*parts[k].Stride+j] = v * float64(b.scale)
+				}
 			}
 			k++
 		}

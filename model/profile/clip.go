@@ -13,6 +13,7 @@ import (
 	"cpar"
 	"cpar/encoder/zeroshot"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 	"cpar/internal/seed"
 	"cpar/internal/wire"
 	"cpar/model/feature"
@@ -57,7 +58,7 @@ func fitClip(ctx context.Context, photos []*feature.Vectors, keywords [][]string
 	}
 	first := loaded.Embedding
 	p := &ClipProfile{network: first.Network, basis: new(pca.Basis)}
-	rows, err := mapRows(photos, func(f *feature.Vectors) ([]float32, error) { return clipRow(f, p.network, len(first.Values)) })
+	rows, err := parallel.Map("image", len(photos), func(i int) ([]float32, error) { return clipRow(photos[i], p.network, len(first.Values)) })
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +168,7 @@ func (p *ClipProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 }
 
 func (p *ClipProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
-	out := make([]*vector.Vector, len(photos))
-	for i, photo := range photos {
-		var err error
-		if out[i], err = p.Vector(photo); err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
-		}
-	}
-	return out, nil
+	return parallel.Map("image", len(photos), func(i int) (*vector.Vector, error) { return p.Vector(photos[i]) })
 }
 
 // ForCollection returns p, because the profile has no state that depends on an

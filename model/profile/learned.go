@@ -173,7 +173,7 @@ func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) 
 }
 
 func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
-	rows, err := mapRows(photos, p.row)
+	rows, err := parallel.Map("image", len(photos), func(i int) ([]float32, error) { return p.row(photos[i]) })
 	if err != nil {
 		return nil, err
 	}
@@ -181,13 +181,7 @@ func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, e
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*vector.Vector, len(photos))
-	for i, x := range all {
-		if out[i], err = vector.Embedded(x, p.dim); err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
-		}
-	}
-	return out, nil
+	return parallel.Map("image", len(all), func(i int) (*vector.Vector, error) { return vector.Embedded(all[i], p.dim) })
 }
 
 // ForCollection returns p, because the profile has no state that depends on an
@@ -214,15 +208,7 @@ func (r roundingProjector) Project(v *vector.Vector) ([]int16, error) {
 }
 
 func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
-	out := make([][]int16, len(v))
-	errs := make([]error, len(v))
-	parallel.For(len(v), func(i int) { out[i], errs[i] = r.Project(v[i]) })
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("vector %d: %w", i, err)
-		}
-	}
-	return out, nil
+	return parallel.Map("vector", len(v), func(i int) ([]int16, error) { return r.Project(v[i]) })
 }
 
 // Flags in the encoded dimensions, for a kernel ridge regression, for its text

@@ -13,7 +13,6 @@ package profile
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"cpar"
 	"cpar/internal/enum"
@@ -161,15 +160,4 @@ func Read(r *wire.Reader) (Profile, error) {
 	}
 	r.Fail("profile %d", kind)
 	return nil, r.Err()
-}
-
-func mapRows(photos []*feature.Vectors, row func(*feature.Vectors) ([]float32, error)) ([][]float32, error) {
-	rows := make([][]float32, len(photos))
-	for i, photo := range photos {
-		var err error
-		if rows[i], err = row(photo); err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
-		}
-	}
-	return rows, nil
 }

@@ -48,23 +48,20 @@ func CrossValidate(ctx context.Context, samples []Sample, collection [][]string,
 			return nil, fmt.Errorf("validating: %w", err)
 		}
 	}
-	quality, errs := make([]Quality, len(folds)), make([]error, len(folds))
-	parallel.For(len(folds), func(i int) {
+	quality, err := parallel.Map("fold", len(folds), func(i int) (Quality, error) {
 		var ranker Ranker = PaperRanker{}
 		if kind == KindCalibrated {
 			c := *all
 			c.words = maps.Clone(all.words)
-			if _, errs[i] = c.fit(ctx, n.without(i), keep, 0); errs[i] != nil {
-				return
+			if _, err := c.fit(ctx, n.without(i), keep, 0); err != nil {
+				return Quality{}, err
 			}
 			ranker = &c
 		}
-		quality[i] = measureFold(folds[i], ranker, keep)
+		return measureFold(folds[i], ranker, keep), nil
 	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("validating: %w", err)
-		}
+	if err != nil {
+		return nil, fmt.Errorf("validating: %w", err)
 	}
 	return NewValidation(len(samples), keep, quality), nil
 }
