@@ -161,13 +161,8 @@ type chooser struct {
 }
 
 // try tries options with the solutions, or computes these if they are nil.
-func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions []solution) (err error) {
-	if solutions == nil {
-		if solutions, err = v.solutions(ctx, o.Ridge, o.Dim); err != nil {
-			return err
-		}
-	}
-	samples, err := v.samples(ctx, solutions, o.Dim)
+func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions []solution) error {
+	samples, solutions, err := v.samples(ctx, o, solutions)
 	if err != nil {
 		return err
 	}

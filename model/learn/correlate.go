@@ -36,11 +36,10 @@ func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*m
 		if i%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		row := blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride : i*x.Stride+x.Cols]}
-		blas64.Axpy(1, row, blas64.Vector{N: x.Cols, Inc: 1, Data: m.sx})
+		floats.Add(m.sx, row(x, i))
 		for _, w := range words {
 			m.sy[w]++
-			blas64.Axpy(1, row, blas64.Vector{N: x.Cols, Inc: 1, Data: m.yx.Data[w*m.yx.Stride:]})
+			floats.Add(row(m.yx, w), row(x, i))
 			for _, v := range words {
 				m.yy.Data[w*m.yy.Stride+v]++
 			}
@@ -49,20 +48,18 @@ func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*m
 	return m, nil
 }
 
-// squares returns xᵀx. It computes one triangle in bands.
+// squares returns xᵀx.
 func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
-	const band = 512
 	out := matrix(x.Cols, x.Cols)
-	for from := 0; from < x.Cols; from += band {
+	for from := 0; from < x.Rows; from += rowsAtOnce {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
-		n := min(band, x.Cols-from)
-		part := product(transposed(columns(x, from, n)), columns(x, from, x.Cols-from), false)
-		for i := range n {
-			for j, v := range row(part, i) {
-				row(out, from+i)[from+j], row(out, from+j)[from+i] = v, v
-			}
+		addSquare(out, transposed(slice(x, from, min(from+rowsAtOnce, x.Rows))))
+	}
+	for i := range out.Rows {
+		for j := range i {
+			row(out, j)[i] = row(out, i)[j]
 		}
 	}
 	return out, nil
@@ -115,7 +112,7 @@ func (m *moments) regress(ridgeX, ridgeY float64, dim int) (*regression, error) 
 func (m *moments) centred(c blas64.General, a, b []float64) blas64.General {
 	c.Data = slices.Clone(c.Data)
 	for i, sum := range a {
-		blas64.Axpy(-sum/m.n, blas64.Vector{N: len(b), Inc: 1, Data: b}, vector(c, i))
+		floats.AddScaled(row(c, i), -sum/m.n, b)
 	}
 	return c
 }

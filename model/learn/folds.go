@@ -17,11 +17,9 @@ import (
 // errors are E = (I − H)⁻¹e and the regression is g − z_F·E (Cook, Weisberg,
 // "Residuals and influence in regression", 1982). This is exact if all folds
 // have the same ridge, here the one for the mean number of training photos.
-//
-// The estimates without the fold are Q = y_F − f − E + 1ᵀE/n, less the
-// means f of the keywords, and the sum Cyx A⁻¹ Cxy is ggᵀ − g·z_F·E − y_Fᵀ·Q + s·1ᵀQ/m
-// for the m other photos with the sums s of their keywords. So nothing of the size of
-// the inputs is multiplied for a fold.
+// With the means f of the keywords, Q = y_F − f − E + 1ᵀE/n are the estimates
+// without the fold. For the m other photos, whose keywords have the sums s, the sum
+// Cyx A⁻¹ Cxy is ggᵀ − g·z_F·E − y_Fᵀ·Q + s·1ᵀQ/m.
 
 // spare is the number of eigenvectors that are computed for each fold in
 // addition to those that are needed, because the last ones are inaccurate.
@@ -60,13 +58,13 @@ func (v *validation) others(held []int, y blas64.General) *moments {
 }
 
 // solve returns the solution without a fold.
-func (v *validation) solve(ctx context.Context, r *regression, fold int) (s solution, err error) {
+func (v *validation) solve(r *regression, fold int) (s solution, err error) {
 	held := v.heldOut[fold]
 	y, z := matrix(len(held), v.f.y.words), rowsOf(v.f.x, held)
 	m := v.others(held, y)
 	solveRight(blas.Trans, r.factor, z)
 	estimates := product(z, r.g, true)
-	e, err := v.errors(ctx, z, y, estimates)
+	e, err := v.errors(z, y, estimates)
 	if err != nil {
 		return s, err
 	}
@@ -96,17 +94,15 @@ func (v *validation) solve(ctx context.Context, r *regression, fold int) (s solu
 
 // errors returns E for the inputs z, the keywords y and the estimates of a
 // fold's photos.
-func (v *validation) errors(ctx context.Context, z, y, estimates blas64.General) (blas64.General, error) {
+func (v *validation) errors(z, y, estimates blas64.General) (blas64.General, error) {
 	e, n := matrix(y.Rows, y.Cols), float64(v.f.x.Rows)
 	for i := range e.Rows {
 		for w, f := range v.whole.sy {
 			row(e, i)[w] = row(y, i)[w] - f/n - row(estimates, i)[w]
 		}
 	}
-	h, err := squares(ctx, transposed(z))
-	if err != nil {
-		return e, err
-	}
+	h := matrix(z.Rows, z.Rows)
+	addSquare(h, z)
 	for i := range h.Data {
 		h.Data[i] = -h.Data[i] - 1/n
 	}
@@ -170,8 +166,4 @@ func refined(s, start blas64.General, dim int) ([]float64, blas64.General, error
 		return nil, start, err
 	}
 	return values, product(start, vectors, false), nil
-}
-
-func vector(m blas64.General, i int) blas64.Vector {
-	return blas64.Vector{N: m.Cols, Inc: 1, Data: row(m, i)}
 }

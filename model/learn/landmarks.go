@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"cpar"
 	"cpar/internal/parallel"
@@ -117,9 +118,7 @@ func (p *Projection) kernel(x, l blas64.General) blas64.General {
 		}
 		at, total = at+b.basis.rows, total+float64(b.weight)
 	}
-	for i := range out.Data {
-		out.Data[i] /= total
-	}
+	floats.Scale(1/total, out.Data)
 	return out
 }
 
@@ -132,9 +131,7 @@ func distances(a, b blas64.General) blas64.General {
 	squares := func(m blas64.General) []float64 {
 		out := make([]float64, m.Rows)
 		for i := range out {
-			for _, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
-				out[i] += v * v
-			}
+			out[i] = floats.Dot(row(m, i), row(m, i))
 		}
 		return out
 	}

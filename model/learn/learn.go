@@ -154,7 +154,9 @@ func (p *Projection) centred(values []float32) ([]float64, error) {
 	if p.landmarks.rows > 0 {
 		x = p.similarities(x)
 	}
-	p.subtractMean(x)
+	for i, m := range p.mean {
+		x[i] -= float64(m)
+	}
 	return x, nil
 }
 
@@ -168,12 +170,6 @@ func checkRow(row []float32, in int) error {
 		}
 	}
 	return nil
-}
-
-func (p *Projection) subtractMean(x []float64) {
-	for i, m := range p.mean {
-		x[i] -= float64(m)
-	}
 }
 
 // appliedRows is the number of rows that a core projects at once. They fit in its cache.
@@ -194,8 +190,8 @@ func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
 		if p.landmarks.rows > 0 {
 			x = p.kernel(x, landmarks)
 		}
-		for i := range x.Rows {
-			p.subtractMean(row(x, i))
+		for i := range x.Data {
+			x.Data[i] -= float64(p.mean[i%x.Cols])
 		}
 		vectors := p.direction.timesAll(x)
 		for i := range x.Rows {

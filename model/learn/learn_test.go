@@ -60,7 +60,7 @@ func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := reduce(ctx, checked, blocks, opt.Seed, new(progress))
+	r, err := reduce(ctx, checked, blocks, opt.Seed, new(progress))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := reduce(t.Context(), checked, blocks, opt.Seed, new(progress))
+	r, err := reduce(t.Context(), checked, blocks, opt.Seed, new(progress))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,11 +343,14 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	}
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
 	v := must(f.validation(t.Context(), keywords, 5, 0))
-	w, err := v.solutions(context.Background(), 1, 3)
+	_, w, err := v.samples(t.Context(), Options{Ridge: 1, Dim: 3}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples := must(v.samples(t.Context(), w, 2))
+	samples, _, err := v.samples(t.Context(), Options{Dim: 2}, w)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(samples) != 50 {
 		t.Fatalf("%d samples", len(samples))
 	}
@@ -418,7 +421,10 @@ func TestFoldsAreLearntFromOthers(t *testing.T) {
 		f := prepare(t, c.rows, c.keywords, c.opt)
 		v := must(f.validation(t.Context(), c.keywords, 5, 0))
 		const ridge = 0.3
-		got := must(v.solutions(t.Context(), ridge, c.opt.Dim))
+		_, got, err := v.samples(t.Context(), Options{Ridge: ridge, Dim: c.opt.Dim}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		trace := func(m *moments) (sum float64) {
 			xx := m.centred(m.xx, m.sx, m.sx)
 			for i := range xx.Rows {
@@ -465,13 +471,19 @@ func TestAgainMatchesStoredFolds(t *testing.T) {
 	v := must(f.validation(t.Context(), keywords, 6, 3))
 	v.parts = 1
 	for _, square := range []bool{false, true} {
-		solutions := must(v.solutions(t.Context(), 0.3, 2))
+		_, solutions, err := v.samples(t.Context(), Options{Ridge: 0.3, Dim: 2}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if square {
 			for fold, s := range solutions {
 				solutions[fold] = s.scaleByCorrelation()
 			}
 		}
-		want := must(v.samples(t.Context(), solutions, 2))
+		want, _, err := v.samples(t.Context(), Options{Dim: 2}, solutions)
+		if err != nil {
+			t.Fatal(err)
+		}
 		grid := Grid{FinalFolds: 6, Base: Options{Seed: 3}}
 		got := must(v.again(t.Context(), grid, Options{Ridge: 0.3, Dim: 2, Square: square}))
 		if len(got) != 60 || !reflect.DeepEqual(got, want) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -46,14 +47,32 @@ func addProduct(c, a, b blas64.General, transB bool) {
 	cores := runtime.GOMAXPROCS(0)
 	most := min(max((a.Rows+cores-1)/cores, fewestRows), mostRows)
 	parallel.Each((a.Rows+most-1)/most, func() func(int) {
-		scratch := make([]float64, f32.Scratch64(most, c.Cols, a.Cols))
 		return func(task int) {
+			scratch := scratches.Get().(*[]float64)
+			defer scratches.Put(scratch)
+			*scratch = slices.Grow((*scratch)[:0], f32.Scratch64(most, c.Cols, a.Cols))
 			from := task * most
 			rows := min(most, a.Rows-from)
-			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, c.Cols, a.Cols, transB, scratch)
+			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, c.Cols, a.Cols, transB, (*scratch)[:cap(*scratch)])
 		}
 	})
 }
+
+// addSquare adds a·aᵀ to the lower triangle of c. It may add more.
+func addSquare(c, a blas64.General) {
+	if c.Rows <= 4*solveBlock {
+		addProduct(c, a, a, true)
+		return
+	}
+	first, below, second := divide(c)
+	left, right := slice(a, 0, first.Rows), slice(a, first.Rows, a.Rows)
+	addSquare(first, left)
+	addProduct(below, right, left, true)
+	addSquare(second, right)
+}
+
+// scratches saves the garbage collector from the scratch memory of many products.
+var scratches = sync.Pool{New: func() any { return new([]float64) }}
 
 // subtract subtracts the product of a and b from c, like addProduct.
 func subtract(c, a, b blas64.General, transB bool) {

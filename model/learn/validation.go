@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"cpar/internal/f32"
 	"cpar/internal/parallel"
@@ -31,14 +32,10 @@ func (f *ccaProblem) validation(ctx context.Context, words [][]string, folds int
 	f.mean = make([]float64, f.x.Cols)
 	v.divide(folds, seed)
 	for i := range f.x.Rows {
-		for j, value := range row(f.x, i) {
-			f.mean[j] += value / float64(f.x.Rows)
-		}
+		floats.AddScaled(f.mean, 1/float64(f.x.Rows), row(f.x, i))
 	}
 	for i := range f.x.Rows {
-		for j, m := range f.mean {
-			row(f.x, i)[j] -= m
-		}
+		floats.Sub(row(f.x, i), f.mean)
 	}
 	var err error
 	v.whole, err = momentsOf(ctx, f.x, f.y.byPhoto, f.y.words)
@@ -53,25 +50,6 @@ func (v *validation) divide(folds int, seed uint64) {
 		v.heldOut[i%folds] = append(v.heldOut[i%folds], p)
 		v.foldOf[p] = i % folds
 	}
-}
-
-// solutions solves the problem of every tested fold. A fold without a solution,
-// because its training photos are indistinguishable, is not measured.
-func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
-	r, err := v.regress(ctx, ridge, dim)
-	if err != nil {
-		return nil, err
-	}
-	out, errs := make([]solution, v.tested), make([]error, v.tested)
-	if err := parallel.Until(ctx, len(out), func() func(int) {
-		return func(fold int) { out[fold], errs[fold] = v.solve(ctx, r, fold) }
-	}); err != nil {
-		return nil, err
-	}
-	if !slices.Contains(errs, nil) {
-		return nil, cmp.Or(errs...)
-	}
-	return out, nil
 }
 
 // measuredFolds is the maximum number of test sets among the samples of again,
@@ -89,7 +67,7 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.S
 		return nil, err
 	}
 	samples, err := final.annotate(ctx, o.Dim, func(fold int) (solution, error) {
-		s, err := final.solve(ctx, r, fold)
+		s, err := final.solve(r, fold)
 		if err == nil && o.Square {
 			s = s.scaleByCorrelation()
 		}
@@ -102,23 +80,37 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.S
 	return samples, err
 }
 
-// samples returns the tested photos with their neighbours in the first `dim`
-// directions.
-func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
-	return v.annotate(ctx, dim, func(fold int) (solution, error) { return solutions[fold], nil })
+// samples returns the tested photos with their neighbours, and the solution of
+// each tested fold. It takes known solutions, or computes them if they are nil. A
+// fold without a solution, because its training photos are indistinguishable, is
+// not measured.
+func (v *validation) samples(ctx context.Context, o Options, known []solution) ([]rank.Sample, []solution, error) {
+	solve := func(fold int) (solution, error) { return known[fold], nil }
+	if known == nil {
+		r, err := v.regress(ctx, o.Ridge, o.Dim)
+		if err != nil {
+			return nil, nil, err
+		}
+		known = make([]solution, v.tested)
+		solve = func(fold int) (s solution, err error) {
+			known[fold], err = v.solve(r, fold)
+			return known[fold], err
+		}
+	}
+	samples, err := v.annotate(ctx, o.Dim, solve)
+	return samples, known, err
 }
 
 // annotate returns the samples of the tested folds, whose solutions it needs one
 // at a time on each core. Folds with a fifth of the photos are measured in two
 // halves (see measuredFolds).
 func (v *validation) annotate(ctx context.Context, dim int, solve func(fold int) (solution, error)) (samples []rank.Sample, err error) {
-	x := v.narrow()
 	byFold, errs := make([][]rank.Sample, v.tested), make([]error, v.tested)
 	if err := parallel.Until(ctx, v.tested, func() func(int) {
 		return func(fold int) {
 			s, err := solve(fold)
 			if err == nil && s.directions.Rows > 0 {
-				byFold[fold] = v.neighbours(v.project(x, fold, slice(s.directions, 0, min(dim, s.directions.Rows))), fold, s.guesses)
+				byFold[fold] = v.neighbours(v.project(fold, slice(s.directions, 0, min(dim, s.directions.Rows))), fold, s.guesses)
 			}
 			errs[fold] = err
 		}
@@ -140,35 +132,25 @@ func (v *validation) annotate(ctx context.Context, dim int, solve func(fold int)
 	return samples, nil
 }
 
-// narrow returns the inputs in float32, rowsAtOnce photos at a time. Distances
-// need no more precision.
-func (v *validation) narrow() (packed []*f32.Left) {
-	q := v.f.x.Cols
-	some := make([]float32, rowsAtOnce*q)
-	for first := 0; first < v.f.x.Rows; first += rowsAtOnce {
-		n := min(rowsAtOnce, v.f.x.Rows-first)
-		for i := range n {
-			for j, x := range row(v.f.x, first+i) {
-				some[i*q+j] = float32(x)
-			}
+// appendNarrow appends the values of m.
+func appendNarrow(out []float32, m blas64.General) []float32 {
+	for i := range m.Rows {
+		for _, x := range row(m, i) {
+			out = append(out, float32(x))
 		}
-		packed = append(packed, f32.PackLeft(some, q, n, q))
 	}
-	return packed
+	return out
 }
 
 // project returns the vectors of all photos, n × dim, in some directions. The
 // origin is the mean of the training photos.
-func (v *validation) project(x []*f32.Left, fold int, directions blas64.General) []float32 {
-	n, dim, held := v.f.x.Rows, directions.Rows, v.heldOut[fold]
-	right, all, scratch := make([]float32, dim*directions.Cols), make([]float32, n*dim), make([]float32, x[0].Scratch(dim))
-	for k := range dim {
-		for j, w := range row(directions, k) {
-			right[j*dim+k] = float32(w)
-		}
-	}
-	for i, part := range x {
-		part.Mul(all[i*rowsAtOnce*dim:], dim, right, dim, dim, scratch)
+func (v *validation) project(fold int, directions blas64.General) []float32 {
+	n, q, dim, held := v.f.x.Rows, directions.Cols, directions.Rows, v.heldOut[fold]
+	all := make([]float32, n*dim)
+	right, scratch, x := appendNarrow(nil, directions), make([]float32, f32.Scratch(rowsAtOnce, dim, q)), make([]float32, 0, rowsAtOnce*q)
+	for from := 0; from < n; from += rowsAtOnce { // all inputs at once would take too much memory
+		x = appendNarrow(x[:0], slice(v.f.x, from, min(from+rowsAtOnce, n)))
+		f32.Mul(all[from*dim:], dim, x, q, right, q, len(x)/q, dim, q, true, scratch)
 	}
 	mean, centred := make([]float64, dim), make([]float64, dim)
 	for _, i := range held {
@@ -202,7 +184,10 @@ func (v *validation) neighbours(all []float32, fold int, guesses [][]float32) (s
 			place, cosines := len(samples), cosines[i*n:][:n]
 			s := rank.Sample{Truth: v.words[photo], Fold: place / size, Photo: photo, Near: make([]rank.Neighbour, 0, rank.MostNeighbours),
 				Guess: &rank.Guess{Words: v.f.y.column, Share: guesses[place]}}
-			for _, k := range largest(cosines, rank.MostNeighbours, func(k int) bool { return v.foldOf[k] != fold }) {
+			for _, own := range held {
+				cosines[own] = float32(math.Inf(-1))
+			}
+			for _, k := range largest(cosines, rank.MostNeighbours) {
 				s.Near = append(s.Near, rank.Neighbour{Dis: max(0, 2-2*float64(cosines[k])), Keywords: v.words[k]})
 			}
 			samples = append(samples, s)
@@ -211,27 +196,20 @@ func (v *validation) neighbours(all []float32, fold int, guesses [][]float32) (s
 	return samples
 }
 
-// largest returns the places of the k largest values that `use` accepts, the
-// largest first. It sorts whenever it has collected 2·k candidates.
-func largest(x []float32, k int, use func(int) bool) []int {
-	top, least := make([]int, 0, 2*k), float32(math.Inf(-1))
+// largest returns the places of the k largest values above −∞, the largest
+// first. The k-th largest among the maxima of at least 2·k parts is a lower bound.
+func largest(x []float32, k int) (top []int) {
+	var maxima []float32
+	for part := range slices.Chunk(x, max(1, len(x)/(2*k))) {
+		maxima = append(maxima, f32.Largest(part))
+	}
+	slices.Sort(maxima)
+	maxima = maxima[max(0, len(maxima)-k):]
 	for i, v := range x {
-		if v > least && use(i) {
+		if v >= maxima[0] && v > float32(math.Inf(-1)) {
 			top = append(top, i)
 		}
-		if len(top) < 2*k && i < len(x)-1 {
-			continue
-		}
-		slices.SortFunc(top, func(a, b int) int {
-			if x[a] == x[b] {
-				return a - b
-			}
-			return cmp.Compare(x[b], x[a])
-		})
-		if len(top) >= k {
-			top = top[:k]
-			least = x[top[k-1]]
-		}
 	}
-	return top
+	slices.SortFunc(top, func(a, b int) int { return cmp.Or(cmp.Compare(x[b], x[a]), a-b) })
+	return top[:min(k, len(top))]
 }

@@ -61,12 +61,7 @@ func pooled(p []float64, right []bool) (groups []group) {
 		order[i] = i
 		total += p[i]
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if p[a] == p[b] {
-			return a - b
-		}
-		return cmp.Compare(p[a], p[b])
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(p[a], p[b]), a-b) })
 	enough := max(total/(maxKnots-1), minExpected)
 	var now group
 	for at, i := range order {
