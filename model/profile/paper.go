@@ -5,11 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-
-	"golang.org/x/sync/errgroup"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/internal/seed"
 	"cpar/internal/wire"
 	"cpar/model/embed"
@@ -44,8 +42,9 @@ type PaperProfile struct {
 }
 
 // maxFitted is the number of photos from which principal components are computed.
-// It bounds memory, and admits all of a collection of the paper's size. The effect
-// of sampling larger collections on quality has not been measured.
+// It bounds memory: the haar of 20,000 photos takes 330 MB. Fewer photos would keep
+// less of other photos' variance. Of haarq, 128 components from 1,125 photos keep
+// 10.6 %, and from 4,500 photos 13.5 %.
 const maxFitted = 20_000
 
 func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*PaperProfile, error) {
@@ -57,31 +56,37 @@ func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*Pap
 			some = append(some, photos[i])
 		}
 	}
-	for i, part := range []struct {
-		basis  **pca.Basis
-		values func(*feature.Vectors) []float32
-		name   string
-	}{
-		{&p.haar, func(v *feature.Vectors) []float32 { return v.Haar }, "haar"},
-		{&p.haarq, func(v *feature.Vectors) []float32 { return v.HaarQ }, "haarq"},
-	} {
-		if err := ctx.Err(); err != nil {
+	opt.Progress.Report("pca", 0, 2)
+	haarq := make([][]int8, len(some)) // a quarter of the memory of float32 until haar is fitted
+	rows, err := parallel.Map("image", len(some), func(i int) ([]float32, error) {
+		photo, err := some[i].Load()
+		if err == nil {
+			err = checkHaar(photo)
+		}
+		if err != nil {
 			return nil, err
 		}
-		opt.Progress.Report("pca", i, 2)
-		rows := make([][]float32, len(some))
-		for j, photo := range some {
-			photo, err := photo.Load()
-			if err != nil {
-				return nil, err
-			}
-			rows[j] = part.values(photo)
+		haarq[i] = make([]int8, 0, feature.HaarDim)
+		for _, x := range photo.HaarQ {
+			haarq[i] = append(haarq[i], int8(x))
 		}
-		basis, err := pca.Fit(ctx, rows, feature.HaarDim/opt.PCA, 1)
-		if err != nil {
-			return nil, fmt.Errorf("fitting PCA-%d to %s: %w", opt.PCA, part.name, err)
+		return photo.Haar, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.haar, err = pca.Fit(ctx, rows, feature.HaarDim/opt.PCA, 1); err != nil {
+		return nil, fmt.Errorf("fitting PCA-%d to haar: %w", opt.PCA, err)
+	}
+	opt.Progress.Report("pca", 1, 2)
+	for i, values := range haarq {
+		rows[i] = make([]float32, len(values))
+		for j, x := range values {
+			rows[i][j] = float32(x)
 		}
-		*part.basis = basis
+	}
+	if p.haarq, err = pca.Fit(ctx, rows, feature.HaarDim/opt.PCA, 1); err != nil {
+		return nil, fmt.Errorf("fitting PCA-%d to haarq: %w", opt.PCA, err)
 	}
 	opt.Progress.Report("pca", 2, 2)
 	return p, nil
@@ -141,18 +146,7 @@ func (p *PaperProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, err
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*vector.Vector, len(photos))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, photo := range photos {
-		group.Go(func() (err error) {
-			if out[i], err = vector.New(features(photo, haar[i], haarq[i])); err != nil {
-				return fmt.Errorf("image %d: %w", i, err)
-			}
-			return nil
-		})
-	}
-	return out, group.Wait()
+	return parallel.Map("image", len(photos), func(i int) (*vector.Vector, error) { return vector.New(features(photos[i], haar[i], haarq[i])) })
 }
 
 func checkHaar(f *feature.Vectors) error {
