@@ -182,9 +182,7 @@ func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n in
 	t := l.level.tiling()
 	own, columns := take(scratch, (n+1)*t.lanes)
 	bias := own[n*t.lanes:]
-	for i, o := range offsets {
-		copy(columns[i*n:][:n], b[o:])
-	}
+	packPlain(columns, b, offsets, n)
 	depths, heights := t.depths(l.k), stripsOf(l.m, t.rows)
 	for h := range heights.count {
 		row, high := heights.part(h)
@@ -199,10 +197,6 @@ func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n in
 			}
 			p.multiply()
 		}
-		for i := range high {
-			for j := range n {
-				c[(row+i)*ldc+j] = own[j*t.lanes+i]
-			}
-		}
+		packAcross(c[row*ldc:], own, t.lanes, n, high, ldc)
 	}
 }
