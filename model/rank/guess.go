@@ -50,7 +50,7 @@ func (g *Guess) names() []string {
 	return names
 }
 
-// best returns those of the guess's words (names) that have the largest
+// best returns the words in `names`, the words of the guess, that have the largest
 // estimates above 0, the largest first.
 func (g *Guess) best(names []string) []Keyword {
 	if g == nil {
