@@ -17,9 +17,8 @@ import (
 // errors are E = (I − H)⁻¹e and the regression is g − z_F·E (Cook, Weisberg,
 // "Residuals and influence in regression", 1982). This is exact if all folds
 // have the same ridge, here the one for the mean number of training photos.
-// With the means f of the keywords, Q = y_F − f − E + 1ᵀE/n are the estimates
-// without the fold. For the m other photos, whose keywords have the sums s, the sum
-// Cyx A⁻¹ Cxy is ggᵀ − g·z_F·E − y_Fᵀ·Q + s·1ᵀQ/m.
+// With the keywords' means f, Q = y_F − f − E + 1ᵀE/n are the estimates without the fold.
+// With their sums s over the m other photos, Cyx A⁻¹ Cxy = ggᵀ − g·z_F·E − y_Fᵀ·Q + s·1ᵀQ/m.
 
 // spare is the number of eigenvectors that are computed for each fold in
 // addition to those that are needed, because the last ones are inaccurate.

@@ -172,8 +172,7 @@ func checkRow(row []float32, in int) error {
 	return nil
 }
 
-// appliedRows is the number of rows that a core projects at once. They fit in its cache.
-const appliedRows = 128
+const appliedRows = 128 // rows that a core projects at once, which fit in its cache
 
 // ApplyAll projects every row on all cores, with the same results as Apply up
 // to rounding.

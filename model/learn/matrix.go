@@ -38,8 +38,7 @@ func product(a, b blas64.General, transB bool) blas64.General {
 	return c
 }
 
-// addProduct adds the product to c, which may be other columns of the matrix
-// behind a.
+// addProduct adds the product to c, which may be other columns of a's matrix.
 func addProduct(c, a, b blas64.General, transB bool) {
 	if c.Rows == 0 || c.Cols == 0 || a.Cols == 0 {
 		return
@@ -110,8 +109,7 @@ func divide(l blas64.General) (first, below, second blas64.General) {
 	return columns(slice(l, 0, n), 0, n), columns(bottom, 0, n), columns(bottom, n, l.Rows-n)
 }
 
-// solveRight replaces b by b·L⁻ᵀ, or by b·L⁻¹ if t is blas.NoTrans, for the lower
-// triangle L of l.
+// solveRight replaces b by b·L⁻ᵀ, or by b·L⁻¹ if t is blas.NoTrans.
 func solveRight(t blas.Transpose, l, b blas64.General) {
 	if l.Rows <= solveBlock {
 		out := product(b, inverse(l), t == blas.Trans)

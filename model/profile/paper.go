@@ -42,9 +42,8 @@ type PaperProfile struct {
 }
 
 // maxFitted is the number of photos from which principal components are computed.
-// It bounds memory: the haar of 20,000 photos takes 330 MB. Fewer photos would keep
-// less of other photos' variance. Of haarq, 128 components from 1,125 photos keep
-// 10.6 %, and from 4,500 photos 13.5 %.
+// It bounds memory, to 410 MB for these rows. Fewer photos keep less of other photos'
+// variance: of haarq, 10.6 % with 1,125 photos and 13.5 % with 4,500.
 const maxFitted = 20_000
 
 func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*PaperProfile, error) {

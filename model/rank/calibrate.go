@@ -80,14 +80,13 @@ const nearlyBest = 0.995
 // of neighbours. Errors wrap cpar.ErrInput or ctx's error.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	c, n, err := number(samples, collection, keep, neighbours)
-	var quality Quality
 	if err == nil {
-		quality, err = c.fit(ctx, n, keep, neighbours)
+		var quality Quality
+		if quality, err = c.fit(ctx, n, keep, neighbours); err == nil {
+			return c, quality, nil
+		}
 	}
-	if err != nil {
-		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
-	}
-	return c, quality, nil
+	return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 }
 
 func (c *Calibrated) fit(ctx context.Context, n *indexedSamples, keep, neighbours int) (quality Quality, err error) {
@@ -116,14 +115,13 @@ func (c *Calibrated) fit(ctx context.Context, n *indexedSamples, keep, neighbour
 // this merit, because a strong guess hides poor neighbours.
 func Merit(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (float64, error) {
 	c, n, err := number(samples, collection, keep, neighbours)
-	var quality Quality
 	if err == nil {
-		quality, err = c.chooseVotes(ctx, n, keep, neighbours)
+		var quality Quality
+		if quality, err = c.chooseVotes(ctx, n, keep, neighbours); err == nil {
+			return quality.Merit(), nil
+		}
 	}
-	if err != nil {
-		return 0, fmt.Errorf("trying a ranker: %w", err)
-	}
-	return quality.Merit(), nil
+	return 0, fmt.Errorf("trying a ranker: %w", err)
 }
 
 // number returns the indexed samples, and a ranker that knows only the counts
@@ -268,9 +266,8 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		known[k] = out
 		return out
 	}
-	var last *Guess
-	var names []string // of the last guess, and usually of all guesses
-	var place []int    // 1 + position in the sample's words, 0 for other words
+	last, names := (*Guess)(nil), []string(nil) // of the last guess, and usually of all
+	var place []int                             // 1 + position in the sample's words, 0 for other words
 	for i, s := range samples {
 		for len(n.folds) <= s.Fold {
 			n.folds = append(n.folds, nil)
