@@ -165,3 +165,5 @@ func TestEncodingsAreSmallEnough(t *testing.T) {
 		}
 	}
 }
+
+func size16(rows, cols int) int { return 4*rows + 2*rows*cols }

@@ -250,5 +250,3 @@ func (m matrix16) append(data []byte) []byte {
 	}
 	return data
 }
-
-func size16(rows, cols int) int { return 4*rows + 2*rows*cols }
