@@ -69,10 +69,10 @@ func TestPlanAll(t *testing.T) {
 	if of[*Numbers](first) == nil || len(first.Steps) != len(steps) || len(first.Each) != len(Measurements())-1-len(programs) || len(of[*quality.Draws](first).Draws) != 1 {
 		t.Errorf("numbers %v, %d steps, %d results", of[*Numbers](first), len(first.Steps), len(first.Each))
 	}
-	// Measurements that share an index run first.
+	// Costs run before quality, and measurements that share an index run together.
 	if at := func(name string) int {
 		return slices.IndexFunc(first.Steps, func(r checkpoint.Record) bool { return r.Name == name })
-	}; at("agreement") > at("pca") || at("attacks") > at("cost") {
+	}; at("cost") > at("sweep") || at("agreement") != at("sweep")+3 || at("agreement") > at("attacks") {
 		t.Errorf("steps %v", first.Steps)
 	}
 	checkSweep(t, of[*quality.Sweep](first), 120)
