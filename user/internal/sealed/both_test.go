@@ -263,8 +263,9 @@ func TestNoiseIsAsPredicted(t *testing.T) {
 		measured := math.Sqrt(sum / float64(n))
 		t.Logf("N = %d: noise 2^%.2f, predicted 2^%.2f of 2^%d; a score is wrong with at most 2^%.0f",
 			ring.N, math.Log2(measured), math.Log2(width), p.LogScale()-1, p.LogFailure())
-		// Hints are rounded uniformly, so their share is 0.58 of its bound.
-		if ratio := measured / width; ratio > 1.05 || ratio < 0.75 {
+		// Hints are rounded uniformly, so their share is 0.58 of its bound. The
+		// keys are random: 150 runs had 0.84 ± 0.013 and 0.77 ± 0.007.
+		if ratio := measured / width; ratio > 1.05 || ratio < 0.72 {
 			t.Errorf("the noise is %.2f times the prediction", ratio)
 		}
 	}
