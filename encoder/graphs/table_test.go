@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +18,10 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-var docs = flag.String("docs", "", "write the page of networks to this file, with times (some minutes)")
+var (
+	docs = flag.String("docs", "", "write the page of networks to this file, with times (some minutes)")
+	avx2 = flag.String("avx2", "", "end the page with the summary of this page, written with AVX2 alone")
+)
 
 // TestTable prints the table of docs/networks.md: networks, errors, and times
 // on one core beside ONNX Runtime.
@@ -29,33 +33,45 @@ func TestTable(t *testing.T) {
 	all, byFile := graphs(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	page := pageHead
+	var full []float64 // ratios of the networks marked ●
 	for _, g := range all {
 		if g.Form != "" || g.isText() || strings.HasSuffix(g.Network, "-plain") || strings.HasSuffix(g.Network, "-visual") {
 			continue // forms and references have no row
 		}
-		row := g.row(t, byFile)
+		row, ratio := g.row(t, byFile)
+		if g.Full {
+			full = append(full, ratio)
+		}
 		fmt.Println(row)
 		page += row + "\n"
-		if err := os.WriteFile(*docs, []byte(page), 0o644); err != nil {
+	}
+	slices.Sort(full)
+	n := len(full)
+	page += fmt.Sprintf("\nThe %d networks marked ● have ratios of %.2f to %.2f, with a median of %.2f.\n",
+		n, full[0], full[n-1], (full[(n-1)/2]+full[n/2])/2)
+	if *avx2 != "" {
+		b, err := os.ReadFile(*avx2)
+		if err != nil {
 			t.Fatal(err)
 		}
+		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+		page += "With AVX2 alone, in another run, t" + lines[len(lines)-1][1:] + "\n"
+	}
+	if err := os.WriteFile(*docs, []byte(page), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
 const pageHead = `# Networks
 
-Which image networks run in plain Go, held against ONNX Runtime 1.22 with the same weights. The files are made by
-[export.py](../encoder/graphs/export.py), which exports the structure of the originals with random weights; those of the
-original size are marked ●, the others are narrower and shallower. Errors are ‖a−b‖/‖b‖ of the embedding; half precision is
-held against single precision with the same weights. A time is the best of five to sixty turns for one image on one core; both
-runtimes took turns in one run. The times below are wall times on a busy machine, from before convolutions of 3×3 taps were transformed, so
-the ratios are rough. The command now writes CPU times. Since then, CPU times of the networks marked ● had these ratios, median and
-maximum of 16, on an EPYC that also did other work: with AVX-512 1.13 and 1.37, and in a second run 1.20 and 1.67 (before: 1.35 and 1.79,
-1.34 and 1.55), and with AVX2 alone 1.20 and 1.46, and in a second run 1.27 and 1.58 (before: 1.29 and 1.49). GODEBUG=cpu.avx512f=off
-selects AVX2. ONNX Runtime has no such switch, so a byte of a copy of its library was changed. With two cores, the calling thread of
-ViT-B/16 needs 0.51 of the CPU time that it needs with one. Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
-pixels, data in other files, text halves) have no row: TestNetworks and TestTextHalvesMatchONNXRuntime hold them to the same bound, 10⁻⁴. A process that
-embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
+Which image networks run in plain Go, compared with ONNX Runtime 1.22 and the same weights. The files are made by
+[export.py](../encoder/graphs/export.py), which exports the structure of the originals with random weights; those of the original size are
+marked ●, the others are narrower and shallower. Errors are ‖a−b‖/‖b‖ of the embedding; half precision is compared with single precision. A
+time is the least CPU time of five to sixty turns for one image on one core; both runtimes took turns in one run. ONNX Runtime has no
+switch to select AVX2, so a byte of a copy of its library was changed for the figures with AVX2 alone, below the table. With two cores, the
+calling thread of ViT-B/16 needs 0.51 of the CPU time that it needs with one. Other forms of the same networks (opsets 11 to 23, other
+exporters, bytes and rows of pixels, data in other files, text halves) have no row: TestNetworks and TestTextHalvesMatchONNXRuntime hold
+them to the same bound, 10⁻⁴. A process that embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
 
 Three of the narrower ones were also tried as they are (export.py FOLDER PATTERN --full), in four runs; the milliseconds are the best of
 all, and the memory is that of a process which embeds, in GB:
@@ -104,13 +120,16 @@ row with NEON, and in plain Go with -tags static,purego:
 
 This page is written by
 
-    CPAR_GRAPHS=FOLDER CPAR_ONNXRUNTIME=FILE go test ./encoder/graphs -run TestTable -docs ../../../docs/networks.md
+    CPAR_GRAPHS=FOLDER CPAR_ONNXRUNTIME=FILE go test ./encoder/graphs -run TestTable -docs ../../docs/networks.md -avx2 PAGE
+
+PAGE was written before by the same command, with GODEBUG=cpu.avx512f=off and without -avx2.
 
 | network | opset | loads | error, single | error, half | ms Go / ONNX Runtime | ratio | embedding by default |
 |---|---|---|---|---|---|---|---|
 `
 
-func (g graph) row(t *testing.T, byFile map[string]graph) string {
+// row returns a row of the table and the ratio of its times.
+func (g graph) row(t *testing.T, byFile map[string]graph) (string, float64) {
 	mark := ""
 	if g.Full {
 		mark = " ●"
@@ -118,7 +137,7 @@ func (g graph) row(t *testing.T, byFile map[string]graph) string {
 	e, err := g.open(t, encoder.Go, "")
 	if err != nil {
 		t.Log(g.File, err)
-		return fmt.Sprintf("| %s%s | %d | no | | | | | |", g.Network, mark, g.Opset)
+		return fmt.Sprintf("| %s%s | %d | no | | | | | |", g.Network, mark, g.Opset), 0
 	}
 	c := e.Choice()
 	name, size := c.Name, c.Size
@@ -128,8 +147,8 @@ func (g graph) row(t *testing.T, byFile map[string]graph) string {
 	if h != "" {
 		half = byFile[h].error(t, byFile)
 	}
-	return fmt.Sprintf("| %s%s | %d | yes | %s | %s | %.1f / %.1f | %.1f | `%s`, %d |", g.Network, mark, g.Opset, g.error(t, byFile), half,
-		inGo, inORT, inGo/inORT, name, size)
+	return fmt.Sprintf("| %s%s | %d | yes | %s | %s | %.1f / %.1f | %.2f | `%s`, %d |", g.Network, mark, g.Opset, g.error(t, byFile), half,
+		inGo, inORT, inGo/inORT, name, size), inGo / inORT
 }
 
 func (g graph) error(t *testing.T, byFile map[string]graph) string {
