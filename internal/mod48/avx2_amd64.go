@@ -9,12 +9,12 @@ package mod48
 //go:noescape
 func foursAVX2(c *[84]uint64, dst *[4]uint64, base *[2]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
-// tile8AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 1 groups of 8 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.
+// tile8AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 8 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.
 //
 //go:noescape
 func tile8AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, from int, x *uint64, stride int, blocks int, chunks int)
 
-// tile16AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 2 groups of 8 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.
+// tile16AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 16 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.
 //
 //go:noescape
 func tile16AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, from int, x *uint64, stride int, blocks int, chunks int)

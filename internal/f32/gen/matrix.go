@@ -23,7 +23,7 @@ func (k kernels) tile(rows, vectors int) {
 		k.lanes, vectors = 8, 2
 	}
 	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, "+
-		"lo, hi float32)", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. "+
+		"lo, hi float32)", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. "+
 		"Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.",
 		rows, vectors*k.lanes), "k", "a", "b", "ldb", "ahead", "from", "step")
 	n, a, b, ldb, ahead, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6]

@@ -14,7 +14,7 @@ func (k kernels) windows(max bool, size, stride int) {
 	name := map[bool]string{false: "products", true: "maxima"}[max]
 	p := k.Begin(fmt.Sprintf("%s%dx%d%s", name, size, stride, k.name),
 		"func(out, x, weights, padding *float32, masks *int32, from, first, rows, step, outStep, skip, groups, ahead int, start, lo, hi float32)",
-		fmt.Sprintf("computes the %s of windows of %d×%[2]d values at stride %d, for eight columns. Each group is %[3]d rows, from row first at "+
+		fmt.Sprintf("computes the %s of windows of %d×%[2]d values at stride %d, for eight columns. A group has as many rows as the stride. The first begins with row first at "+
 			"x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.", name, size, stride),
 		"out", "x", "weights", "padding", "masks", "from", "first", "rows", "step", "outStep", "skip", "groups", "ahead")
 	out, x, padding, i, rows, step, outStep, skip, groups, ahead := p[0], p[1], p[3], p[6], p[7], p[8], p[9], p[10], p[11], p[12]

@@ -47,7 +47,7 @@ func (k kernels) tileAVX2(groups int) {
 	// in which to save the last register.
 	name := fmt.Sprintf("tile%dAVX2", 8*groups)
 	p := k.Begin(name, "func(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count, from int, x *uint64, stride, blocks, chunks int)",
-		fmt.Sprintf("multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by %d groups of 8 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.", groups), "c", "from", "x", "chunks")
+		fmt.Sprintf("multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by %d requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.", 8*groups), "c", "from", "x", "chunks")
 	c, from, x, chunks := p[0], p[1], p[2], p[3]
 	one, zero := k.float(c, atOne), k.float(c, atFloat52)
 	k.Count(name+"_chunk", chunks, func() {

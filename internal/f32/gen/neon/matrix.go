@@ -41,7 +41,7 @@ func (k *kernels) values(p general, v vector, n, size int) (places []place) {
 func (k *kernels) tile(rows, vectors int) {
 	wide := 2 * vectors
 	k.begin(tileName(rows, vectors), fmt.Sprintf(
-		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb "+
+		"sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb "+
 			"bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.", rows, 8*vectors),
 		"k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32", "")
 	p := k.load("k", "a", "b", "from", "step", "c", "ldc", "ldb")
