@@ -336,9 +336,9 @@ func (p *ClipPair) sealed(ctx context.Context, photos []user.Photo, d int) (floa
 
 func (c *Clip) Tables() []measure.Table {
 	t := measure.Table{Name: "clip", Title: fmt.Sprintf("R@10 of texts, %s, %d images of width %d, %d texts; full-width float32 search %.3f, and %.3f after centring each side", c.Pair, c.Images, c.Width, c.Queries, c.Full, c.FullCentred),
-		Columns: []string{"dimensions", "through sealed", "best projection", "share of the lesser"}}
+		Columns: []string{"dimensions", "through sealed", "float32 search, full width", "best projection", "sealed over the lesser"}}
 	for _, r := range c.Rows {
-		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Dim), measure.FormatDecimal(r.Sealed, 3), measure.FormatNonZero(r.Best, 3), measure.FormatDecimal(r.Share, 3)})
+		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Dim), measure.FormatDecimal(r.Sealed, 3), measure.FormatDecimal(c.Full, 3), measure.FormatNonZero(r.Best, 3), measure.FormatDecimal(r.Share, 3)})
 	}
 	return []measure.Table{t}
 }
