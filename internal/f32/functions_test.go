@@ -36,7 +36,7 @@ func TestFunctions(t *testing.T) {
 		{"Erf", Erf, math.Erf, func(_, y float64) float64 { return 2e-7*math.Abs(y) + 0x1p-149 }},
 		{"Tanh", Tanh, math.Tanh, func(_, y float64) float64 { return 3e-7*math.Abs(y) + 0x1p-149 }},
 		{"Sigmoid", Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
-			func(_, y float64) float64 { return 3e-7*y + least }},
+			func(_, y float64) float64 { return 3e-7*y + 2e-18 }},
 		{"Gelu", Gelu, func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) },
 			func(x, _ float64) float64 { return 2e-7*math.Abs(x) + 0x1p-149 }},
 	}

@@ -144,11 +144,15 @@ DATA constants<>+1088(SB)/8, $0x3f2000003f200000
 DATA constants<>+1096(SB)/8, $0x3f2000003f200000
 DATA constants<>+1104(SB)/8, $0x3f2000003f200000
 DATA constants<>+1112(SB)/8, $0x3f2000003f200000
-DATA constants<>+1120(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1128(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1136(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1144(SB)/8, $0x3f3504f33f3504f3
-GLOBL constants<>(SB), RODATA|NOPTR, $1152
+DATA constants<>+1120(SB)/8, $0x4224000042240000
+DATA constants<>+1128(SB)/8, $0x4224000042240000
+DATA constants<>+1136(SB)/8, $0x4224000042240000
+DATA constants<>+1144(SB)/8, $0x4224000042240000
+DATA constants<>+1152(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1160(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1168(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1176(SB)/8, $0x3f3504f33f3504f3
+GLOBL constants<>(SB), RODATA|NOPTR, $1184
 
 // func tile1x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 TEXT ·tile1x8NEON(SB), NOSPLIT, $0-80
@@ -2633,6 +2637,9 @@ one:
 	VLD1.P 32(R1), [V0.S4, V1.S4]
 	WORD $0x6ea0f800 // fneg v0.4s, v0.4s
 	WORD $0x6ea0f821 // fneg v1.4s, v1.4s
+	FMOVQ 96(R3), F31
+	WORD $0x4ebff400 // fmin v0.4s, v0.4s, v31.4s
+	WORD $0x4ebff421 // fmin v1.4s, v1.4s, v31.4s
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4e38f421 // fmax v1.4s, v1.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -2711,7 +2718,7 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-24
 	CBZ R2, one_done
 one:
 	VLD1.P 32(R1), [V0.S4, V1.S4]
-	FMOVQ 96(R3), F31
+	FMOVQ 128(R3), F31
 	WORD $0x6e3fdc02 // fmul v2.4s, v0.4s, v31.4s
 	WORD $0x6e3fdc23 // fmul v3.4s, v1.4s, v31.4s
 	WORD $0x4ea0f844 // fabs v4.4s, v2.4s

@@ -154,6 +154,7 @@ func (k kernels) tanh(x reg.VecVirtual) reg.VecVirtual {
 
 func (k kernels) sigmoid(x reg.VecVirtual) reg.VecVirtual {
 	k.VXORPS(k.bits(signBit), x, x)
+	k.VMINPS(x, k.load(k.float(41)), x)
 	y := k.exp(x)
 	one := k.load(k.float(1))
 	k.VADDPS(one, y, y)

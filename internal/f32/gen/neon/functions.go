@@ -133,7 +133,8 @@ func (k *kernels) functions() {
 	k.function("erf", k.erf)
 	k.function("tanh", k.tanh)
 	k.function("sigmoid", func(x pair) pair {
-		y := k.exp(k.each(fneg, x, x))
+		k.each(fmin, x, k.each(fneg, x, x), k.float(41))
+		y := k.exp(x)
 		k.each(fadd, y, y, one)
 		return k.each(fdiv, y, one, y)
 	})
