@@ -189,6 +189,11 @@ func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vect
 //go:noescape
 func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
 
+// columnAVX2 adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.
+//
+//go:noescape
+func columnAVX2(k int, a *float32, apart int, step int, x *float32, sums *float32)
+
 // products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape

@@ -19,6 +19,7 @@ type kernels struct {
 	functions [numFunctions]func(out, in *float32, registers int)
 	winograd  transforms                   // none in plain Go and for NEON
 	windows   map[windowShape]windowKernel // likewise
+	column    columnKernel                 // only for AVX2
 	taps      tapsKernel                   // only for NEON
 }
 
@@ -29,6 +30,10 @@ type tileKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, 
 
 // A tapsKernel computes Taps for whole registers.
 type tapsKernel func(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
+
+// A columnKernel adds the products of eight strips of a Left and a column to
+// eight registers. Distances are in bytes.
+type columnKernel func(k int, a *float32, apart, step int, x, sums *float32)
 
 // A wideKernel adds one float64 tile. ldc is in bytes.
 type wideKernel func(k int, a, b, c *float64, ldc int)

@@ -21,11 +21,12 @@ var windowsAVX2 = map[windowShape]windowKernel{
 var levels = [...]kernels{
 	plain: plainKernels,
 	withAVX2: {
-		name: "AVX2", tiling: tiling{6, 8, 256, 0, 4, 12}, tiles: tilesAVX2, wides: widesAVX2,
+		name: "AVX2", tiling: tiling{6, 8, 256, 1, 4, 12}, tiles: tilesAVX2, wides: widesAVX2,
 		vectors:   assembly{dotAVX2, axpyAVX2, lineAVX2, timesAVX2, largerAVX2, largestAVX2, widenAVX2, centreAVX2}.vectors(8),
 		functions: [...]func(out, in *float32, registers int){expAVX2, erfAVX2, tanhAVX2, sigmoidAVX2, geluAVX2},
 		winograd:  transforms{foursAVX2, winogradWeightsAVX2, winogradInAVX2, winogradOutAVX2, halvesAVX2, copyRowsAVX2},
 		windows:   windowsAVX2,
+		column:    columnAVX2,
 	},
 	withAVX512: {
 		name: "AVX-512", tiling: tiling{12, 16, 192, 8, 8, 24}, tiles: tilesAVX512, wides: widesAVX512,

@@ -33,15 +33,20 @@ const (
 	blockRows = 144
 )
 
-// strips describes n rows cut into `count` strips of nearly equal height.
+// strips describes n rows cut into `count` strips. The last ones may be higher by
+// one row.
 type strips struct{ n, count int }
 
 func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }
 
 // part returns the first row and the height of strip i.
 func (s strips) part(i int) (first, size int) {
-	first = i * s.n / s.count
-	return first, (i+1)*s.n/s.count - first
+	size, low := s.n/s.count, s.count-s.n%s.count
+	first = i*size + max(0, i-low)
+	if i >= low {
+		size++
+	}
+	return first, size
 }
 
 func (t tiling) depths(k int) strips { return stripsOf(k, t.depth) }

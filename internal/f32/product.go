@@ -180,6 +180,10 @@ func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, 
 // rows of c, so that it computes no unneeded columns.
 func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
 	t := l.level.tiling()
+	if n == 1 && levels[l.level].column != nil {
+		l.oneColumn(c, ldc, b, offsets, e, scratch)
+		return
+	}
 	own, columns := take(scratch, (n+1)*t.lanes)
 	bias := own[n*t.lanes:]
 	packPlain(columns, b, offsets, n)
@@ -198,5 +202,39 @@ func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n in
 			p.multiply()
 		}
 		packAcross(c[row*ldc:], own, t.lanes, n, high, ldc)
+	}
+}
+
+// oneColumn multiplies a by a column of b. It takes eight strips at a time if
+// they are equally high, and otherwise one strip eight times.
+func (l *Left) oneColumn(c []float32, ldc int, b []float32, offsets []int, e *Epilogue, scratch []float32) {
+	t := l.level.tiling()
+	sums, column := take(scratch, 8*t.lanes)
+	packPlain(column, b, offsets, 1)
+	depths, heights := t.depths(l.k), stripsOf(l.m, t.rows)
+	for h := 0; h < heights.count; {
+		row, high := heights.part(h)
+		strips, apart := 1, 0
+		if _, last := heights.part(h + 7); h+8 <= heights.count && last == high {
+			strips, apart = 8, high
+		}
+		clear(sums)
+		for i := range strips {
+			if e != nil && e.Bias != nil {
+				copy(sums[i*t.lanes:], e.Bias[row+i*high:][:high])
+			}
+		}
+		for d := range depths.count {
+			first, deep := depths.part(d)
+			levels[l.level].column(deep, &l.data[first*l.m+row*deep], 4*apart*deep, 4*high, &column[first], &sums[0])
+		}
+		for i := range strips * high {
+			v := sums[i/high*t.lanes+i%high]
+			if e != nil && e.Clip {
+				v = clip(v, e.Lo, e.Hi)
+			}
+			c[(row+i)*ldc] = v
+		}
+		h += strips
 	}
 }

@@ -107,7 +107,8 @@ func (k kernels) all() {
 	k.larger()
 	k.largest()
 	k.winograd()
-	if k.lanes == 8 { // AVX-512 uses the same kernels
+	if k.lanes == 8 { // AVX-512 uses the same kernels of windows
+		k.column()
 		for stride := 1; stride <= 2; stride++ {
 			k.windows(false, 3, stride)
 			k.windows(false, 5, stride)

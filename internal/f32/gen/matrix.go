@@ -97,6 +97,39 @@ func (k kernels) tile(rows, vectors int) {
 	k.End()
 }
 
+// column multiplies eight strips of a by one column of b. The multipliers would
+// wait for the sums of fewer strips.
+func (k kernels) column() {
+	p := k.Begin("column"+k.name, "func(k int, a *float32, apart, step int, x, sums *float32)",
+		"adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.", "k", "a", "apart", "step", "x", "sums")
+	n, a, apart, step, x, sums := p[0], p[1], p[2], p[3], p[4], p[5]
+	triple, second := k.multiple(3, apart), k.GP64()
+	k.LEAQ(Mem{Base: a, Index: apart, Scale: 4}, second)
+	strips := []Mem{at(a, 0), {Base: a, Index: apart, Scale: 1}, {Base: a, Index: apart, Scale: 2}, {Base: a, Index: triple, Scale: 1}}
+	var acc []reg.VecVirtual
+	for i := range 8 {
+		acc = append(acc, k.load(at(sums, i*k.bytes())))
+	}
+	k.Count("one", n, func() {
+		y := k.vec()
+		k.VBROADCASTSS(at(x, 0), y)
+		for i := range acc {
+			m := strips[i%4]
+			if i >= 4 {
+				m.Base = second
+			}
+			k.VFMADD231PS(m, y, acc[i])
+		}
+		k.ADDQ(step, a)
+		k.ADDQ(step, second)
+		k.Advance(4, x)
+	})
+	for i, v := range acc {
+		k.VMOVUPS(v, at(sums, i*k.bytes()))
+	}
+	k.End()
+}
+
 // eachRow emits f for each row of a matrix at p, which it advances by `step`.
 func (k kernels) eachRow(rows int, p, step reg.GPVirtual, f func(r int)) {
 	for r := range rows {
