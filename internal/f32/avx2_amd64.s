@@ -32,6 +32,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y1
 	ADDQ         BX, DX
@@ -99,6 +100,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
 	ADDQ         BX, DX
@@ -181,6 +183,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y3
 	ADDQ         BX, DX
@@ -278,6 +281,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
 	ADDQ         BX, DX
@@ -390,6 +394,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y5
 	ADDQ         BX, DX
@@ -517,6 +522,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
 	ADDQ         BX, DX
@@ -631,6 +637,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
@@ -711,6 +718,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
@@ -814,6 +822,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
@@ -940,6 +949,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
@@ -1089,6 +1099,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
@@ -1261,6 +1272,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13

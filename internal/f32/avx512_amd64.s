@@ -34,6 +34,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
@@ -114,6 +115,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
@@ -217,6 +219,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
@@ -343,6 +346,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
@@ -492,6 +496,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
@@ -664,6 +669,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
@@ -859,6 +865,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y14
 	VMOVUPS      32(DX), Y15
@@ -1077,6 +1084,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y16
 	VMOVUPS      32(DX), Y17
@@ -1318,6 +1326,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y18
 	VMOVUPS      32(DX), Y19
@@ -1582,6 +1591,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y20
 	VMOVUPS      32(DX), Y21
@@ -1869,6 +1879,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y22
 	VMOVUPS      32(DX), Y23
@@ -2179,6 +2190,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y24
 	VMOVUPS      32(DX), Y25
@@ -2429,6 +2441,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z2
@@ -2514,6 +2527,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z4
@@ -2623,6 +2637,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z6
@@ -2756,6 +2771,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z8
@@ -2913,6 +2929,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z10
@@ -3094,6 +3111,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z12
@@ -3299,6 +3317,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z14
@@ -3528,6 +3547,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z16
@@ -3781,6 +3801,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z18
@@ -4058,6 +4079,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z20
@@ -4359,6 +4381,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z22
@@ -4684,6 +4707,7 @@ multiply:
 	JZ         two_done
 
 two:
+	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z24

@@ -75,6 +75,8 @@ func (k kernels) tile(rows, vectors int) {
 		}
 	})
 	k.Count("two", k.Part(n, 0, 1), func() {
+		// Weights of a convolution of few pixels also come from main memory.
+		k.PREFETCHT0(at(a, 2048))
 		step1(0)
 		step1(1)
 		k.Advance(8*rows, a)
