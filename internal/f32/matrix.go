@@ -49,6 +49,7 @@ type block struct {
 	bias    []float32
 	lo, hi  float32
 	own     []float32 // memory for a tile that extends beyond c
+	column  []float32 // column n of b, or nil
 }
 
 // begin returns block number `depth` of a product that is cut along k. Only the
@@ -92,6 +93,38 @@ func (p *block) multiply() {
 					p.inner(&t, row, j)
 				}
 			}
+		}
+		if p.column != nil {
+			p.oneColumn(s, first, last)
+		}
+	}
+}
+
+// oneColumn multiplies strips of a by p.column. It takes eight strips at a time
+// if they are equally high, and otherwise one strip eight times.
+func (p *block) oneColumn(s strips, h, last int) {
+	sums := p.own[:8*p.lanes]
+	for strips := 0; h < last; h += strips {
+		row, high := s.part(h)
+		apart := 0
+		strips = 1
+		if _, same := s.part(h + 7); h+8 <= last && same == high {
+			strips, apart = 8, high
+		}
+		c := p.c[row*p.ldc+p.n:]
+		at := func(i int) int { return i/high*p.lanes + i%high }
+		clear(sums)
+		for i := range strips * high {
+			switch p.start {
+			case itself:
+				sums[at(i)] = c[i*p.ldc]
+			case eachRow:
+				sums[at(i)] = p.bias[row+i]
+			}
+		}
+		levels[p.level].column(p.k, &p.a[row*p.k], 4*apart*p.k, 4*high, &p.column[0], &sums[0])
+		for i := range strips * high {
+			c[i*p.ldc] = clip(sums[at(i)], p.lo, p.hi)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 // k columns and a matrix with n columns need.
 func LeftScratch(n, k int) int {
 	t := active.tiling()
-	return t.ownTile() + max(t.few*k, min(roundUp(n, t.lanes), blockColumns)*min(k, t.depth))
+	return t.ownTile() + t.few*k + min(roundUp(n, t.lanes), blockColumns)*min(k, t.depth)
 }
 
 func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []float32) {
@@ -84,9 +84,15 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 	checkMatrix("c", c, ldc, l.m, n)
 	checkBias(e, l.m)
 	t := l.level.tiling()
-	if few := n % t.lanes; 0 < few && few <= t.few {
+	var column []float32 // the last one, if it is multiplied on its own
+	if few := n % t.lanes; 0 < few && few <= t.few && (n > few || t.few > 1) {
 		n -= few
-		l.fewColumns(c[n:], ldc, b[n:], offsets, few, e, scratch)
+		if t.few == 1 {
+			column, scratch = take(scratch, l.k)
+			packPlain(column, b[n:], offsets, 1)
+		} else {
+			l.fewColumns(c[n:], ldc, b[n:], offsets, few, e, scratch)
+		}
 	}
 	ldb := t.lanes
 	if l.k > 1 {
@@ -109,6 +115,9 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 			} else {
 				l.level.packRight(right, b[j:], offsets[first:][:deep], wide)
 				p.b = right
+			}
+			if column != nil && j+wide == n {
+				p.column = column[first:][:deep]
 			}
 			p.multiply()
 		}
@@ -180,10 +189,6 @@ func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, 
 // rows of c, so that it computes no unneeded columns.
 func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
 	t := l.level.tiling()
-	if n == 1 && levels[l.level].column != nil {
-		l.oneColumn(c, ldc, b, offsets, e, scratch)
-		return
-	}
 	own, columns := take(scratch, (n+1)*t.lanes)
 	bias := own[n*t.lanes:]
 	packPlain(columns, b, offsets, n)
@@ -202,39 +207,5 @@ func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n in
 			p.multiply()
 		}
 		packAcross(c[row*ldc:], own, t.lanes, n, high, ldc)
-	}
-}
-
-// oneColumn multiplies a by a column of b. It takes eight strips at a time if
-// they are equally high, and otherwise one strip eight times.
-func (l *Left) oneColumn(c []float32, ldc int, b []float32, offsets []int, e *Epilogue, scratch []float32) {
-	t := l.level.tiling()
-	sums, column := take(scratch, 8*t.lanes)
-	packPlain(column, b, offsets, 1)
-	depths, heights := t.depths(l.k), stripsOf(l.m, t.rows)
-	for h := 0; h < heights.count; {
-		row, high := heights.part(h)
-		strips, apart := 1, 0
-		if _, last := heights.part(h + 7); h+8 <= heights.count && last == high {
-			strips, apart = 8, high
-		}
-		clear(sums)
-		for i := range strips {
-			if e != nil && e.Bias != nil {
-				copy(sums[i*t.lanes:], e.Bias[row+i*high:][:high])
-			}
-		}
-		for d := range depths.count {
-			first, deep := depths.part(d)
-			levels[l.level].column(deep, &l.data[first*l.m+row*deep], 4*apart*deep, 4*high, &column[first], &sums[0])
-		}
-		for i := range strips * high {
-			v := sums[i/high*t.lanes+i%high]
-			if e != nil && e.Clip {
-				v = clip(v, e.Lo, e.Hi)
-			}
-			c[(row+i)*ldc] = v
-		}
-		h += strips
 	}
 }
