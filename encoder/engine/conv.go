@@ -52,8 +52,9 @@ func compileConv(c *call) error {
 	if c.err != nil {
 		return c.err
 	}
-	v.layout = moved.layout()
-	v.m, v.k = v.outC/v.groups, w.shape[1]*v.kh*v.kw
+	v.m = v.outC / v.groups
+	v.layout = moved.layout(v.m >= 16)
+	v.k = w.shape[1] * v.kh * v.kw
 	v.by, v.bias = make([]float32, v.outC), make([]float32, v.outC)
 	fill(v.by, 1)
 	if c.has(2) {

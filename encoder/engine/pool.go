@@ -39,7 +39,7 @@ func compilePool(c *call) error {
 	if w.top >= w.high() || w.bottom >= w.high() || w.left >= w.wide() || w.right >= w.wide() {
 		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")
 	}
-	v.layout = w.layout()
+	v.layout = w.layout(false)
 	v.setOffsets(1)
 	if v.isMax {
 		c.intAttribute("storage_order", 0) // affects only the second output

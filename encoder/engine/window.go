@@ -111,11 +111,13 @@ func (c *call) windows(w *window, max bool) *f32.Windows {
 // The runs include pixels between the end of an output row and the next
 // multiple of `pitch`. These pixels are computed and discarded. At stride 1
 // they are few, because the padding at the end of a row also serves at the
-// start of the next.
+// start of the next. A narrow layout has none. Its phases (a, b) hold, for each
+// column b of a window, the pixels that it covers in all windows of a row.
 type layout struct {
 	window
 	phase   [][]int // phase[a][b] is the number of phase (a, b), or −1 if no tap reads it
 	phases  int     // number of phases that taps read
+	across  int     // number of phases side by side: sw, or the columns of a window if the layout is narrow
 	rows    int     // rows of a phase
 	pitch   int     // elements from the start of one row of a phase to the next
 	offsets []int   // for each channel of a group and each tap, the element where its run begins
@@ -123,8 +125,10 @@ type layout struct {
 	direct  bool    // whether the image is read in place, without copying it into a layout
 }
 
-func (w window) layout() layout {
-	l := layout{window: w}
+// layout returns a narrow layout, if that is accepted, where at least one in 17
+// computed pixels would be discarded. This saves more than the copies cost.
+func (w window) layout(narrow bool) layout {
+	l := layout{window: w, across: w.sw}
 	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
 	// The number of columns that the last window of a row reads beyond the
 	// image.
@@ -138,12 +142,16 @@ func (w window) layout() layout {
 	if l.direct {
 		l.rows = w.inH // including rows that no window reads
 	}
+	if narrow && !l.contiguous() && w.wide() > w.sw && 16*(l.pitch-w.outW) >= w.outW {
+		l.pitch, l.across, l.direct = w.outW, w.wide(), false
+		l.rows = w.outH + (w.kh-1)*w.dh/w.sh
+	}
 	for range w.sh {
-		l.phase = append(l.phase, slices.Repeat([]int{-1}, w.sw))
+		l.phase = append(l.phase, slices.Repeat([]int{-1}, l.across))
 	}
 	for dy := range w.kh {
 		for dx := range w.kw {
-			p := &l.phase[dy*w.dh%w.sh][dx*w.dw%w.sw]
+			p := &l.phase[dy*w.dh%w.sh][dx*w.dw%l.across]
 			if *p < 0 {
 				*p = l.phases
 				l.phases++
@@ -158,8 +166,8 @@ func (l *layout) setOffsets(channels int) {
 		for dy := range l.kh {
 			for dx := range l.kw {
 				y, x := dy*l.dh, dx*l.dw
-				phase := c*l.phases + l.phase[y%l.sh][x%l.sw]
-				l.offsets = append(l.offsets, (phase*l.rows+y/l.sh)*l.pitch+x/l.sw)
+				phase := c*l.phases + l.phase[y%l.sh][x%l.across]
+				l.offsets = append(l.offsets, (phase*l.rows+y/l.sh)*l.pitch+x/l.across)
 			}
 		}
 	}
@@ -179,7 +187,12 @@ func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 // the padding. The rest of x may follow the channel.
 func (l *layout) layPlane(to, x []float32, padding float32) {
 	if l.sh*l.sw == 1 {
-		f32.CopyRows(to[l.top*l.pitch+l.left:], x, l.pitch, l.inW, l.inW, min(l.inH, l.rows-l.top), padding)
+		for b, number := range l.phase[0] {
+			first, skip := max(0, l.left-b), max(0, b-l.left)
+			if n := min(l.pitch-first, l.inW-skip); n > 0 && number >= 0 {
+				f32.CopyRows(to[(number*l.rows+l.top)*l.pitch+first:], x[skip:], l.pitch, l.inW, n, min(l.inH, l.rows-l.top), padding)
+			}
+		}
 		return
 	}
 	for y := range l.inH {
@@ -188,7 +201,7 @@ func (l *layout) layPlane(to, x []float32, padding float32) {
 			break
 		}
 		from := x[y*l.inW:][:l.inW]
-		if phases := l.phase[(y+l.top)%l.sh]; l.sw == 2 && min(phases[0], phases[1]) >= 0 {
+		if phases := l.phase[(y+l.top)%l.sh]; l.sw == 2 && l.across == 2 && min(phases[0], phases[1]) >= 0 {
 			at := func(b int) int { return (phases[b]*l.rows+row)*l.pitch + (l.left+1-b)/2 }
 			odd := (l.left + 1) % 2 // the phase of columns 1, 3, …
 			f32.Halves(to[at(1-odd):][:(l.inW+1)/2], to[at(odd):][:l.inW/2], from)
@@ -199,12 +212,8 @@ func (l *layout) layPlane(to, x []float32, padding float32) {
 				continue
 			}
 			line := to[(number*l.rows+row)*l.pitch:]
-			if l.sw == 1 {
-				copy(line[l.left:], from)
-				continue
-			}
-			first := (b - l.left%l.sw + l.sw) % l.sw
-			for i, j := first, (first+l.left)/l.sw; i < len(from); i, j = i+l.sw, j+1 {
+			first := max(0, ceilDiv(l.left-b, l.sw))
+			for i, j := first*l.sw+b-l.left, first; i < len(from) && j < l.pitch; i, j = i+l.sw, j+1 {
 				line[j] = from[i]
 			}
 		}
