@@ -84,6 +84,11 @@ func wide3x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 //go:noescape
 func wide4x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
+// columnAVX2 adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.
+//
+//go:noescape
+func columnAVX2(k int, a *float32, apart int, step int, x *float32, sums *float32)
+
 // pack8AVX2 copies 8 values from each src + offsets[i] to row i of dst.
 //
 //go:noescape
@@ -188,11 +193,6 @@ func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vect
 //
 //go:noescape
 func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
-
-// columnAVX2 adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.
-//
-//go:noescape
-func columnAVX2(k int, a *float32, apart int, step int, x *float32, sums *float32)
 
 // products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //

@@ -1608,6 +1608,58 @@ one_done:
 	VZEROUPPER
 	RET
 
+// func columnAVX2(k int, a *float32, apart int, step int, x *float32, sums *float32)
+// Requires: AVX, FMA3
+TEXT ·columnAVX2(SB), NOSPLIT, $0-48
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    apart+16(FP), DX
+	MOVQ    step+24(FP), BX
+	MOVQ    x+32(FP), SI
+	MOVQ    sums+40(FP), DI
+	MOVQ    DX, R8
+	ADDQ    DX, R8
+	ADDQ    DX, R8
+	LEAQ    (CX)(DX*4), R9
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	VMOVUPS 128(DI), Y4
+	VMOVUPS 160(DI), Y5
+	VMOVUPS 192(DI), Y6
+	VMOVUPS 224(DI), Y7
+	TESTQ   AX, AX
+	JZ      one_done
+
+one:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  (CX)(DX*1), Y8, Y1
+	VFMADD231PS  (CX)(DX*2), Y8, Y2
+	VFMADD231PS  (CX)(R8*1), Y8, Y3
+	VFMADD231PS  (R9), Y8, Y4
+	VFMADD231PS  (R9)(DX*1), Y8, Y5
+	VFMADD231PS  (R9)(DX*2), Y8, Y6
+	VFMADD231PS  (R9)(R8*1), Y8, Y7
+	ADDQ         BX, CX
+	ADDQ         BX, R9
+	ADDQ         $0x00000004, SI
+	DECQ         AX
+	JNZ          one
+
+one_done:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	VMOVUPS Y4, 128(DI)
+	VMOVUPS Y5, 160(DI)
+	VMOVUPS Y6, 192(DI)
+	VMOVUPS Y7, 224(DI)
+	VZEROUPPER
+	RET
+
 // func pack8AVX2(dst *float32, src *float32, offsets *int, rows int)
 // Requires: AVX
 TEXT ·pack8AVX2(SB), NOSPLIT, $0-32
@@ -3325,58 +3377,6 @@ row_done:
 	JNZ  one
 
 one_done:
-	VZEROUPPER
-	RET
-
-// func columnAVX2(k int, a *float32, apart int, step int, x *float32, sums *float32)
-// Requires: AVX, FMA3
-TEXT ·columnAVX2(SB), NOSPLIT, $0-48
-	MOVQ    k+0(FP), AX
-	MOVQ    a+8(FP), CX
-	MOVQ    apart+16(FP), DX
-	MOVQ    step+24(FP), BX
-	MOVQ    x+32(FP), SI
-	MOVQ    sums+40(FP), DI
-	MOVQ    DX, R8
-	ADDQ    DX, R8
-	ADDQ    DX, R8
-	LEAQ    (CX)(DX*4), R9
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	TESTQ   AX, AX
-	JZ      one_done
-
-one:
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  (CX), Y8, Y0
-	VFMADD231PS  (CX)(DX*1), Y8, Y1
-	VFMADD231PS  (CX)(DX*2), Y8, Y2
-	VFMADD231PS  (CX)(R8*1), Y8, Y3
-	VFMADD231PS  (R9), Y8, Y4
-	VFMADD231PS  (R9)(DX*1), Y8, Y5
-	VFMADD231PS  (R9)(DX*2), Y8, Y6
-	VFMADD231PS  (R9)(R8*1), Y8, Y7
-	ADDQ         BX, CX
-	ADDQ         BX, R9
-	ADDQ         $0x00000004, SI
-	DECQ         AX
-	JNZ          one
-
-one_done:
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
 	VZEROUPPER
 	RET
 

@@ -164,6 +164,11 @@ func wide7x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 //go:noescape
 func wide8x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
+// columnAVX512 adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.
+//
+//go:noescape
+func columnAVX512(k int, a *float32, apart int, step int, x *float32, sums *float32)
+
 // pack16AVX512 copies 16 values from each src + offsets[i] to row i of dst.
 //
 //go:noescape

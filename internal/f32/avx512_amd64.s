@@ -5546,6 +5546,58 @@ one_done:
 	VZEROUPPER
 	RET
 
+// func columnAVX512(k int, a *float32, apart int, step int, x *float32, sums *float32)
+// Requires: AVX, AVX512F
+TEXT ·columnAVX512(SB), NOSPLIT, $0-48
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    apart+16(FP), DX
+	MOVQ    step+24(FP), BX
+	MOVQ    x+32(FP), SI
+	MOVQ    sums+40(FP), DI
+	MOVQ    DX, R8
+	ADDQ    DX, R8
+	ADDQ    DX, R8
+	LEAQ    (CX)(DX*4), R9
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 256(DI), Z4
+	VMOVUPS 320(DI), Z5
+	VMOVUPS 384(DI), Z6
+	VMOVUPS 448(DI), Z7
+	TESTQ   AX, AX
+	JZ      one_done
+
+one:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (CX), Z8, Z0
+	VFMADD231PS  (CX)(DX*1), Z8, Z1
+	VFMADD231PS  (CX)(DX*2), Z8, Z2
+	VFMADD231PS  (CX)(R8*1), Z8, Z3
+	VFMADD231PS  (R9), Z8, Z4
+	VFMADD231PS  (R9)(DX*1), Z8, Z5
+	VFMADD231PS  (R9)(DX*2), Z8, Z6
+	VFMADD231PS  (R9)(R8*1), Z8, Z7
+	ADDQ         BX, CX
+	ADDQ         BX, R9
+	ADDQ         $0x00000004, SI
+	DECQ         AX
+	JNZ          one
+
+one_done:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, 448(DI)
+	VZEROUPPER
+	RET
+
 // func pack16AVX512(dst *float32, src *float32, offsets *int, rows int)
 // Requires: AVX, AVX512F
 TEXT ·pack16AVX512(SB), NOSPLIT, $0-32

@@ -19,7 +19,7 @@ type kernels struct {
 	functions [numFunctions]func(out, in *float32, registers int)
 	winograd  transforms                   // none in plain Go and for NEON
 	windows   map[windowShape]windowKernel // likewise
-	column    columnKernel                 // only for AVX2
+	column    columnKernel                 // only for AVX2 and AVX-512
 	taps      tapsKernel                   // only for NEON
 }
 

@@ -34,6 +34,7 @@ var levels = [...]kernels{
 		functions: [...]func(out, in *float32, registers int){expAVX512, erfAVX512, tanhAVX512, sigmoidAVX512, geluAVX512},
 		winograd:  transforms{foursAVX512, winogradWeightsAVX512, winogradInAVX512, winogradOutAVX512, halvesAVX512, copyRowsAVX512},
 		windows:   windowsAVX2,
+		column:    columnAVX512,
 	},
 }
 

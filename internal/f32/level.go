@@ -15,7 +15,7 @@ type tiling struct {
 	rows  int // maximum number of rows per tile
 	lanes int // values per register (a row of a tile has one or two registers)
 	depth int // rows of b in a block, so that a strip of b, 2·lanes wide, and a strip of a fit in the first-level cache
-	few   int // maximum number of columns for Left.fewColumns
+	few   int // maximum number of remaining columns that tiles do not compute
 	// Tiles of float64 have at most wideRows rows of wideWidth values.
 	wideRows, wideWidth int
 }

@@ -40,7 +40,7 @@ type Left struct {
 func PackLeft(a []float32, lda, m, k int) *Left {
 	checkMatrix("a", a, lda, m, k)
 	t := active.tiling()
-	l := &Left{active, m, k, make([]float32, m*k+t.lanes)} // fewColumns reads whole registers
+	l := &Left{active, m, k, make([]float32, m*k+t.lanes)} // remaining columns read whole registers
 	depths := t.depths(k)
 	for d := range depths.count {
 		first, deep := depths.part(d)
@@ -85,9 +85,9 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 	checkBias(e, l.m)
 	t := l.level.tiling()
 	var column []float32 // the last one, if it is multiplied on its own
-	if few := n % t.lanes; 0 < few && few <= t.few && (n > few || t.few > 1) {
+	if few := n % t.lanes; 0 < few && few <= t.few && n > 1 {
 		n -= few
-		if t.few == 1 {
+		if few == 1 && levels[l.level].column != nil {
 			column, scratch = take(scratch, l.k)
 			packPlain(column, b[n:], offsets, 1)
 		} else {

@@ -94,6 +94,7 @@ func (k kernels) all() {
 	for rows := 1; rows <= k.level.wide; rows++ {
 		k.wide(rows)
 	}
+	k.column()
 	k.packRows(1)
 	k.packRows(2)
 	k.copyRows()
@@ -107,8 +108,7 @@ func (k kernels) all() {
 	k.larger()
 	k.largest()
 	k.winograd()
-	if k.lanes == 8 { // AVX-512 uses the same kernels of windows
-		k.column()
+	if k.lanes == 8 { // AVX-512 uses the same kernels
 		for stride := 1; stride <= 2; stride++ {
 			k.windows(false, 3, stride)
 			k.windows(false, 5, stride)
