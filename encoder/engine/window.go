@@ -111,8 +111,8 @@ func (c *call) windows(w *window, max bool) *f32.Windows {
 // The runs include pixels between the end of an output row and the next
 // multiple of `pitch`. These pixels are computed and discarded. At stride 1
 // they are few, because the padding at the end of a row also serves at the
-// start of the next. A narrow layout has none. Its phases (a, b) hold, for each
-// column b of a window, the pixels that it covers in all windows of a row.
+// start of the next. A narrow layout has none: its phase (a, b) holds the
+// pixels under column b of all windows of a row.
 type layout struct {
 	window
 	phase   [][]int // phase[a][b] is the number of phase (a, b), or −1 if no tap reads it
@@ -125,8 +125,7 @@ type layout struct {
 	direct  bool    // whether the image is read in place, without copying it into a layout
 }
 
-// layout returns a narrow layout, if that is accepted, where at least one in 17
-// computed pixels would be discarded. This saves more than the copies cost.
+// layout returns a narrow layout, if accepted, where that repays the copies.
 func (w window) layout(narrow bool) layout {
 	l := layout{window: w, across: w.sw}
 	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
@@ -137,14 +136,13 @@ func (w window) layout(narrow bool) layout {
 	if w.sw == 1 {
 		l.pitch = w.inW + max(w.left, right)
 	}
+	if narrow && !l.contiguous() && w.wide() > w.sw && 16*(l.pitch-w.outW) >= w.outW {
+		l.pitch, l.across = w.outW, w.wide()
+	}
 	l.slack = min(w.left, right) + 64
-	l.direct = w.sh*w.sw == 1 && l.pitch == w.inW && w.top == 0 && l.rows <= w.inH
+	l.direct = l.across*w.sh == 1 && l.pitch == w.inW && w.top == 0 && l.rows <= w.inH
 	if l.direct {
 		l.rows = w.inH // including rows that no window reads
-	}
-	if narrow && !l.contiguous() && w.wide() > w.sw && 16*(l.pitch-w.outW) >= w.outW {
-		l.pitch, l.across, l.direct = w.outW, w.wide(), false
-		l.rows = w.outH + (w.kh-1)*w.dh/w.sh
 	}
 	for range w.sh {
 		l.phase = append(l.phase, slices.Repeat([]int{-1}, l.across))

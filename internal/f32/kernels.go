@@ -17,10 +17,10 @@ type kernels struct {
 	tiles     [2][]tileKernel // by registers per row and by rows, both minus one
 	wides     []wideKernel    // by rows minus one
 	functions [numFunctions]func(out, in *float32, registers int)
-	winograd  transforms                   // none in plain Go and for NEON
-	windows   map[windowShape]windowKernel // likewise
-	column    columnKernel                 // only for AVX2 and AVX-512
-	taps      tapsKernel                   // only for NEON
+	winograd  transforms                                                 // none in plain Go and for NEON
+	windows   map[windowShape]windowKernel                               // likewise
+	column    func(k int, a *float32, apart, step int, x, sums *float32) // likewise
+	taps      tapsKernel                                                 // only for NEON
 }
 
 var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}, vectors: plainVectors}
@@ -30,10 +30,6 @@ type tileKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, 
 
 // A tapsKernel computes Taps for whole registers.
 type tapsKernel func(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
-
-// A columnKernel adds the products of eight strips of a Left and a column to
-// eight registers. Distances are in bytes.
-type columnKernel func(k int, a *float32, apart, step int, x, sums *float32)
 
 // A wideKernel adds one float64 tile. ldc is in bytes.
 type wideKernel func(k int, a, b, c *float64, ldc int)

@@ -33,8 +33,7 @@ const (
 	blockRows = 144
 )
 
-// strips describes n rows cut into `count` strips. The last ones may be higher by
-// one row.
+// strips describes n rows cut into `count` strips, the last ones higher by a row.
 type strips struct{ n, count int }
 
 func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }
@@ -42,11 +41,7 @@ func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }
 // part returns the first row and the height of strip i.
 func (s strips) part(i int) (first, size int) {
 	size, low := s.n/s.count, s.count-s.n%s.count
-	first = i*size + max(0, i-low)
-	if i >= low {
-		size++
-	}
-	return first, size
+	return i*size + max(0, i-low), size + min(1, max(0, i-low+1))
 }
 
 func (t tiling) depths(k int) strips { return stripsOf(k, t.depth) }

@@ -100,14 +100,13 @@ func (p *block) multiply() {
 	}
 }
 
-// oneColumn multiplies strips of a by p.column. It takes eight strips at a time
-// if they are equally high, and otherwise one strip eight times.
+// oneColumn multiplies strips of a by p.column, eight at a time if they are
+// equally high.
 func (p *block) oneColumn(s strips, h, last int) {
 	sums := p.own[:8*p.lanes]
-	for strips := 0; h < last; h += strips {
+	for strips, apart := 0, 0; h < last; h += strips {
 		row, high := s.part(h)
-		apart := 0
-		strips = 1
+		strips, apart = 1, 0
 		if _, same := s.part(h + 7); h+8 <= last && same == high {
 			strips, apart = 8, high
 		}

@@ -99,8 +99,7 @@ func (k kernels) tile(rows, vectors int) {
 	k.End()
 }
 
-// column multiplies eight strips of a by one column of b. The multipliers would
-// wait for the sums of fewer strips.
+// column has eight sums, because the multipliers would wait for fewer.
 func (k kernels) column() {
 	p := k.Begin("column"+k.name, "func(k int, a *float32, apart, step int, x, sums *float32)",
 		"adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.", "k", "a", "apart", "step", "x", "sums")
@@ -108,18 +107,16 @@ func (k kernels) column() {
 	triple, second := k.multiple(3, apart), k.GP64()
 	k.LEAQ(Mem{Base: a, Index: apart, Scale: 4}, second)
 	strips := []Mem{at(a, 0), {Base: a, Index: apart, Scale: 1}, {Base: a, Index: apart, Scale: 2}, {Base: a, Index: triple, Scale: 1}}
-	var acc []reg.VecVirtual
-	for i := range 8 {
-		acc = append(acc, k.load(at(sums, i*k.bytes())))
+	var acc [8]reg.VecVirtual
+	for i := range acc {
+		acc[i] = k.load(at(sums, i*k.bytes()))
 	}
 	k.Count("one", n, func() {
 		y := k.vec()
 		k.VBROADCASTSS(at(x, 0), y)
 		for i := range acc {
 			m := strips[i%4]
-			if i >= 4 {
-				m.Base = second
-			}
+			m.Base = []reg.Register{a, second}[i/4]
 			k.VFMADD231PS(m, y, acc[i])
 		}
 		k.ADDQ(step, a)

@@ -133,8 +133,7 @@ func (k *kernels) functions() {
 	k.function("erf", k.erf)
 	k.function("tanh", k.tanh)
 	k.function("sigmoid", func(x pair) pair {
-		k.each(fmin, x, k.each(fneg, x, x), k.float(41))
-		y := k.exp(x)
+		y := k.exp(k.each(fmin, x, k.each(fneg, x, x), k.float(41)))
 		k.each(fadd, y, y, one)
 		return k.each(fdiv, y, one, y)
 	})
