@@ -98,9 +98,9 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 	if l.k > 1 {
 		ldb = offsets[1] - offsets[0]
 	}
-	bits := n | ldb
+	bits := n | ldb | offsets[0]
 	for i, o := range offsets {
-		bits |= o - i*ldb
+		bits |= min(1, max(o-offsets[0]-i*ldb, offsets[0]+i*ldb-o)) // 1 for unequal distances
 	}
 	own, right := take(scratch, t.ownTile())
 	depths := t.depths(l.k)
