@@ -79,8 +79,10 @@ type value struct {
 	producer *step        // the step that computes the value, nil for inputs and constants
 	input    int          // the input's number from 1, or 0 if the value is not an input
 	retained bool         // whether the value is needed after the run
-	last     int          // index of the last step that reads the value
+	last     int          // index of the last step that reads the value or a part of it
 	slot     int          // index of the value's memory in the arena (run.go)
+	whole    *value       // the concatenation in which the value is stored, or nil
+	offset   int          // the element of that memory where the value begins
 }
 
 func (v *value) constant() bool { return v.producer == nil && v.input == 0 }
@@ -120,6 +122,7 @@ type step struct {
 	affine     *affine
 	bounds     *bounds
 	linear     *linear
+	joins      bool // whether out consists of the inputs, one after the other
 	meanOfRows bool
 	product    *product
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -85,7 +86,7 @@ func (p *plan) newArena() *arena {
 func (a *arena) tensor(v *value) []float32 {
 	switch {
 	case v.producer != nil:
-		return a.slots[v.slot][:count(v.shape)]
+		return a.slots[v.slot][v.offset:][:count(v.shape)]
 	case v.input > 0:
 		return a.inputs[v.input-1]
 	}
@@ -172,6 +173,9 @@ type plan struct {
 
 func newPlan(b *builder) (*plan, error) {
 	p := &plan{steps: b.steps, workers: maxSplit()}
+	if !b.noFusion {
+		p.place()
+	}
 	p.assign()
 	var total, work int64
 	for _, n := range append(slices.Clone(p.slots), p.scratch) {
@@ -190,24 +194,62 @@ func newPlan(b *builder) (*plan, error) {
 	return p, nil
 }
 
+// place lets earlier steps write the inputs of concatenations to their final
+// place, so that they need not be copied. It begins with the last concatenation,
+// because in some networks the inputs of each are the first inputs of the next.
+func (p *plan) place() {
+	for _, s := range slices.Backward(p.steps) {
+		if !s.joins {
+			continue
+		}
+		first, at := s.in[0], s.in[0].offset
+		adjacent := first.whole != nil && s.out.whole == nil
+		for _, v := range s.in {
+			adjacent = adjacent && v.whole == first.whole && v.offset == at
+			at += count(v.shape)
+		}
+		if adjacent {
+			s.out.whole, s.out.offset = first.whole, first.offset
+			continue
+		}
+		at = s.out.offset
+		for _, v := range s.in {
+			if v.producer != nil && v.whole == nil {
+				v.whole, v.offset = s.out.memory(), at
+			}
+			at += count(v.shape)
+		}
+	}
+}
+
+// memory returns the value whose slot holds v.
+func (v *value) memory() *value { return cmp.Or(v.whole, v) }
+
 // assign assigns the best-fitting free slot to each tensor. The slot of a
 // retained tensor is never freed.
 func (p *plan) assign() {
 	for i, s := range p.steps {
-		s.out.last = i
-		for _, v := range s.in {
-			v.last = i
+		s.out.memory().slot = -1
+		for _, v := range append(slices.Clone(s.in), s.out) {
+			v.memory().last = i
+			v.memory().retained = v.memory().retained || v.retained
 		}
 	}
 	var free []int
 	for i, s := range p.steps {
 		n := count(s.out.shape)
-		dies := func(v *value) bool { return v.producer != nil && v.last == i && !v.retained }
-		if s.inPlace && dies(s.in[0]) && count(s.in[0].shape) == n {
-			s.out.slot = s.in[0].slot
-		} else {
+		dies := func(v *value) bool { return v.producer != nil && v.memory().last == i && !v.memory().retained }
+		shares := func(v *value) bool { return v.memory() == s.in[0].memory() }
+		switch whole := s.out.memory(); {
+		case whole != s.out && whole.slot < 0:
+			whole.slot = p.take(&free, count(whole.shape))
+		case whole.slot >= 0: // an earlier step wrote another part
+		case s.inPlace && dies(s.in[0]) && count(s.in[0].shape) == n && !slices.ContainsFunc(s.in[1:], shares):
+			s.out.slot, s.out.offset = s.in[0].slot, s.in[0].offset
+		default:
 			s.out.slot = p.take(&free, n)
 		}
+		s.out.slot = s.out.memory().slot
 		var released []int
 		for _, v := range append(slices.Clone(s.in), s.out) {
 			if dies(v) && (v == s.out || v.slot != s.out.slot) && !slices.Contains(released, v.slot) {

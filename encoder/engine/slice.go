@@ -166,6 +166,7 @@ func compileConcat(c *call) error {
 		return c.err
 	}
 	rows := count(shape[:axis])
+	s.joins = rows == 1
 	return c.setOutput(c.moving(s, first.kind, shape, concatenate[float32](rows, runs), concatenate[int64](rows, runs)))
 }
 
@@ -173,7 +174,10 @@ func concatenate[T float32 | int64](rows int, runs []int) mover[T] {
 	return func(out []T, in [][]T) {
 		for r := range rows {
 			for i, n := range runs {
-				out = out[copy(out, in[i][r*n:][:n]):]
+				if from := in[i][r*n:][:n]; &out[0] != &from[0] { // see plan.place
+					copy(out, from)
+				}
+				out = out[n:]
 			}
 		}
 	}
