@@ -18,7 +18,7 @@ type conv struct {
 	k         int          // weights per output channel
 	by        []float32    // factor for each output channel, applied by `pack`
 	bias      []float32    // bias of each output channel
-	lo, hi    float32      // bounds to which results are clipped
+	bounds                 // to which results are clipped
 	weights   []*f32.Left  // packed weights of each group
 	row       *f32.Right   // packed weights if one window covers the image (see single)
 	taps      []float32    // weights of a depthwise convolution
@@ -39,7 +39,7 @@ func compileConv(c *call) error {
 	if c.err != nil {
 		return c.err
 	}
-	v := &conv{batch: x.shape[0], inC: x.shape[1], outC: w.shape[0], lo: -infinity, hi: infinity}
+	v := &conv{batch: x.shape[0], inC: x.shape[1], outC: w.shape[0], bounds: bounds{-infinity, infinity}}
 	if groups < 1 || groups > int64(v.inC) || v.inC%int(groups) != 0 || v.outC%int(groups) != 0 || w.shape[1] != v.inC/int(groups) {
 		return fmt.Errorf("weights of shape %v do not fit %d channels in %d groups", w.shape, v.inC, groups)
 	}

@@ -143,8 +143,12 @@ func vectorised(op string, alpha, other float32) func(out, in []float32) {
 		})
 	case op == "Swish":
 		return pieces(func(out, in, own []float32) {
-			f32.Line(own, in, alpha, 0, -infinity, infinity)
-			f32.Sigmoid(own, own)
+			scaled := in
+			if alpha != 1 {
+				scaled = own
+				f32.Line(own, in, alpha, 0, -infinity, infinity)
+			}
+			f32.Sigmoid(own, scaled)
 			f32.Times(out, in, own)
 		})
 	case op == "Elu":

@@ -7,19 +7,27 @@ import (
 	"cpar/internal/f32"
 )
 
-// An affine step computes x·by + plus for each channel, the second dimension.
-type affine struct{ by, plus []float32 }
+// An affine step computes x·by + plus within bounds for each channel, the second
+// dimension.
+type affine struct {
+	by, plus []float32
+	bounds
+}
 
 // A bounds step clips its input to the range from lo to hi.
 type bounds struct{ lo, hi float32 }
+
+func (b *bounds) clip(by *bounds) {
+	b.lo, b.hi = min(max(b.lo, by.lo), by.hi), min(max(b.hi, by.lo), by.hi)
+}
+
+func (b *bounds) unbounded() bool { return *b == bounds{-infinity, infinity} }
 
 // fuse replaces known patterns of steps by one step. It then folds steps into
 // predecessors whose output no other step reads.
 func (b *builder) fuse() error {
 	for _, s := range b.steps {
-		if err := b.fusePatterns(s); err != nil {
-			return err
-		}
+		b.fusePatterns(s)
 	}
 	readers := map[*value]int{}
 	for _, s := range b.steps {
@@ -55,8 +63,9 @@ func (b *builder) fusedInto(s *step, readers map[*value]int) (bool, error) {
 				v.scale(i, s.affine.by[i], s.affine.plus[i])
 			}
 		case v != nil && s.bounds != nil:
-			v.lo = min(max(v.lo, s.bounds.lo), s.bounds.hi)
-			v.hi = min(max(v.hi, s.bounds.lo), s.bounds.hi)
+			v.clip(s.bounds)
+		case made.affine != nil && s.bounds != nil:
+			made.affine.clip(s.bounds)
 		case l == nil || l.clipped:
 			continue
 		case s.bounds != nil:
@@ -80,14 +89,18 @@ func isRow(v *value, n int, shape []int) bool {
 	return v.constant() && len(v.shape) > 0 && count(v.shape) == n && v.shape[len(v.shape)-1] == n && shape[len(shape)-1] == n
 }
 
-// fusePatterns turns step s into a Gelu or layer normalisation if s completes
-// such a pattern. In files of older opsets, the patterns have five and seven
-// steps. Method drop later removes the unread intermediate values.
-func (b *builder) fusePatterns(s *step) error {
-	if x := b.geluOf(s); x != nil {
-		s.op, s.in, s.inPlace, s.rows = "Gelu", []*value{x}, true, pieceRows(count(x.shape))
-		s.run = func(out []float32, in [][]float32, _ []float32) { f32.Gelu(out, in[0]) }
-		return nil
+// fusePatterns turns step s into a Gelu, a Swish or a layer normalisation if s
+// completes such a pattern. In files of older opsets, the patterns have up to
+// seven steps. Method drop later removes the unread intermediate values.
+func (b *builder) fusePatterns(s *step) {
+	x, f := b.geluOf(s), f32.Gelu
+	if x == nil {
+		x, f = b.swishOf(s)
+	}
+	if x != nil {
+		s.op, s.in, s.inPlace, s.rows = "activation", []*value{x}, true, pieceRows(count(x.shape))
+		s.run = func(out []float32, in [][]float32, _ []float32) { f(out, in[0]) }
+		return
 	}
 	if x, epsilon := b.normalisedOf(s); x != nil {
 		n := x.shape[len(x.shape)-1]
@@ -96,7 +109,6 @@ func (b *builder) fusePatterns(s *step) error {
 			layerNorm(out, in[0], nil, nil, n, epsilon, true)
 		}
 	}
-	return nil
 }
 
 func (v *value) madeBy(op string, inputs int) []*value {
@@ -117,11 +129,19 @@ func (b *builder) factorOf(v *value, op string, number float32) *value {
 }
 
 func (b *builder) is(v *value, number float32) bool {
+	n, ok := b.constantNumber(v)
+	return ok && math.Abs(float64(n-number)) <= 1e-6*math.Abs(float64(number))
+}
+
+func (b *builder) constantNumber(v *value) (n float32, ok bool) {
 	if !v.constant() || v.kind != floats || count(v.shape) != 1 {
-		return false
+		return 0, false
 	}
 	data, err := b.floatsOf(v)
-	return err == nil && math.Abs(float64(data[0]-number)) <= 1e-6*math.Abs(float64(number))
+	if err != nil {
+		return 0, false
+	}
+	return data[0], true
 }
 
 // geluOf returns x if a step completes x/2·(1 + erf(x/√2)), with the factors in
@@ -166,6 +186,29 @@ func (b *builder) erfOf(p *value) *value {
 	return nil
 }
 
+// swishOf returns x and a Swish if a step completes x·sigmoid(a·x), otherwise
+// nil.
+func (b *builder) swishOf(s *step) (x *value, f func(out, in []float32)) {
+	in := s.out.madeBy("Mul", 2)
+	for i := range in {
+		of := in[i].madeBy("Sigmoid", 1)
+		if of == nil {
+			continue
+		}
+		x, y, a := in[1-i], of[0], float32(1)
+		for k, v := range y.madeBy("Mul", 2) {
+			if n, ok := b.constantNumber(v); ok && slices.Equal(x.shape, y.shape) {
+				y, a = y.producer.in[1-k], n
+				break
+			}
+		}
+		if x == y {
+			return x, vectorised("Swish", a, 0)
+		}
+	}
+	return nil, nil
+}
+
 // normalisedOf returns x and ε if a step completes d/√(mean(d²) + ε) with d = x
 // − mean(x), along the last axis, otherwise nil.
 func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
@@ -178,13 +221,9 @@ func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
 	}
 	sum := root[0].madeBy("Add", 2)
 	for i := range sum {
-		small := sum[i]
-		if !small.constant() || small.kind != floats || count(small.shape) != 1 {
-			continue
-		}
-		data, err := b.floatsOf(small)
+		small, ok := b.constantNumber(sum[i])
 		square := meanOf(sum[1-i])
-		if err != nil || square == nil {
+		if !ok || square == nil {
 			continue
 		}
 		d := squareOf(b, square)
@@ -193,7 +232,7 @@ func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
 		}
 		x, y := centredOf(s.in[0]), centredOf(d)
 		if x != nil && x == y && slices.Equal(x.shape, s.out.shape) {
-			return x, data[0]
+			return x, small
 		}
 	}
 	return nil, 0
@@ -222,8 +261,6 @@ func centredOf(v *value) *value {
 	}
 	return nil
 }
-
-func (v *conv) unbounded() bool { return math.IsInf(float64(v.lo), -1) && math.IsInf(float64(v.hi), 1) }
 
 func (b *builder) drop(wanted map[string]*value) {
 	needed := map[*step]bool{}

@@ -41,6 +41,15 @@ func TestFused(t *testing.T) {
 			Node("Mul", []string{"image", "p"}, "m", nil).Node("Mul", []string{"m", "half"}, "y", nil), 5},
 		"gelu that is read between": {erf(base().Node("Div", []string{"image", "root"}, "a", nil), "a").
 			Node("Mul", []string{"image", "p"}, "m", nil).Node("Mul", []string{"m", "half"}, "g", nil).Node("Add", []string{"g", "e"}, "y", nil), 4},
+		"swish": {base().Node("Sigmoid", []string{"image"}, "a", nil).Node("Mul", []string{"a", "image"}, "y", nil), 1},
+		"swish of a multiple": {base().Node("Mul", []string{"two", "image"}, "m", nil).Node("Sigmoid", []string{"m"}, "a", nil).
+			Node("Mul", []string{"image", "a"}, "y", nil), 1},
+		"sigmoid of something else": {base().Node("Relu", []string{"image"}, "z", nil).Node("Sigmoid", []string{"z"}, "a", nil).
+			Node("Mul", []string{"image", "a"}, "y", nil), 3},
+		"concatenations": {base().Node("ReduceMean", []string{"image"}, "a", onnxtest.Attributes{"axes": []int64{1}}).Node("Sigmoid", []string{"a"}, "b", nil).
+			Node("Concat", []string{"a", "b"}, "ab", onnxtest.Attributes{"axis": 1}).Node("Tanh", []string{"ab"}, "c", nil).
+			Node("Concat", []string{"a", "b", "c", "image", "a"}, "all", onnxtest.Attributes{"axis": 1}).
+			Node("Add", []string{"all", "a"}, "y", nil), 6},
 		"layer normalisation":    {norm(base(), -1), 1},
 		"of another axis":        {norm(base(), 2), 8},
 		"linear layer":           {base().Node("MatMul", []string{"image", "w"}, "l", nil).Node("Add", []string{"bias", "l"}, "z", nil).Node("Relu", []string{"z"}, "y", nil), 1},
