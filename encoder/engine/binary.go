@@ -222,7 +222,10 @@ func (c *call) binary(op string, x, y *value) *value {
 	}
 	// Overwriting input x is safe only if each of its elements is read once.
 	s := &step{in: []*value{x, y}, inPlace: count(x.shape) == count(b.shape), op: op}
-	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], row) }
+	if result == floats {
+		s.clip = &bounds{-infinity, infinity}
+	}
+	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], s.clip.after(row)) }
 	if o.exact != nil {
 		s.exact = func(out []int64, in [][]int64) (err error) {
 			pairs(m, out, in[0], in[1], func(out, x, y []int64, dx, dy int) {

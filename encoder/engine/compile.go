@@ -121,6 +121,7 @@ type step struct {
 	conv       *conv
 	affine     *affine
 	bounds     *bounds
+	clip       *bounds // bounds of the results, or nil if the step cannot clip them
 	linear     *linear
 	joins      bool // whether out consists of the inputs, one after the other
 	meanOfRows bool

@@ -62,7 +62,7 @@ func compileConv(c *call) error {
 			return c.err
 		}
 	}
-	s := &step{in: []*value{x}, conv: v, pack: func() error { return v.pack(c.builder, w) }}
+	s := &step{in: []*value{x}, conv: v, clip: &v.bounds, pack: func() error { return v.pack(c.builder, w) }}
 	var scratch int64
 	if s.run, scratch = v.runs(c); scratch*4 > c.limits.Memory {
 		return limitError("its windows take more than the %d bytes accepted", c.limits.Memory)

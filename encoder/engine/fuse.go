@@ -7,18 +7,30 @@ import (
 	"cpar/internal/f32"
 )
 
-// An affine step computes x·by + plus within bounds for each channel, the second
-// dimension.
-type affine struct {
-	by, plus []float32
-	bounds
-}
+// An affine step computes x·by + plus for each channel, the second dimension.
+type affine struct{ by, plus []float32 }
 
 // A bounds step clips its input to the range from lo to hi.
 type bounds struct{ lo, hi float32 }
 
 func (b *bounds) clip(by *bounds) {
 	b.lo, b.hi = min(max(b.lo, by.lo), by.hi), min(max(b.hi, by.lo), by.hi)
+}
+
+// after returns a function that computes rows by f, in pieces that fit in the
+// first-level cache, and clips them.
+func (b *bounds) after(f func(out, x, y []float32, dx, dy int)) func(out, x, y []float32, dx, dy int) {
+	if b == nil || b.unbounded() {
+		return f
+	}
+	return func(out, x, y []float32, dx, dy int) {
+		for len(out) > 0 {
+			n := min(len(out), 1024)
+			f(out[:n], x, y, dx, dy)
+			f32.Line(out, out[:n], 1, 0, b.lo, b.hi)
+			out, x, y = out[n:], x[n*dx:], y[n*dy:]
+		}
+	}
 }
 
 func (b *bounds) unbounded() bool { return *b == bounds{-infinity, infinity} }
@@ -62,10 +74,8 @@ func (b *builder) fusedInto(s *step, readers map[*value]int) (bool, error) {
 			for i := range s.affine.by {
 				v.scale(i, s.affine.by[i], s.affine.plus[i])
 			}
-		case v != nil && s.bounds != nil:
-			v.clip(s.bounds)
-		case made.affine != nil && s.bounds != nil:
-			made.affine.clip(s.bounds)
+		case made.clip != nil && s.bounds != nil:
+			made.clip.clip(s.bounds)
 		case l == nil || l.clipped:
 			continue
 		case s.bounds != nil:

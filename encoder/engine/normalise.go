@@ -41,8 +41,8 @@ func compileBatchNorm(c *call) error {
 		return errors.New("its variance is negative or zero")
 	}
 	n := count(x.shape[2:])
-	s := &step{in: []*value{x}, inPlace: true, affine: &affine{by, plus, bounds{-infinity, infinity}}}
-	s.run = func(out []float32, in [][]float32, _ []float32) { s.affine.scale(out, in[0], n) }
+	s := &step{in: []*value{x}, inPlace: true, affine: &affine{by, plus}, clip: &bounds{-infinity, infinity}}
+	s.run = func(out []float32, in [][]float32, _ []float32) { scaleChannels(out, in[0], by, plus, n, s.clip) }
 	return c.emit(s, x.shape, 0)
 }
 
@@ -149,21 +149,21 @@ func compileGroupNorm(c *call) error {
 			return fmt.Errorf("input %d has shape %v for %d channels", i+1, c.in[i+1].shape, channels)
 		}
 	}
-	pixels, a := count(x.shape[2:]), affine{parts[0], parts[1], bounds{-infinity, infinity}}
+	pixels := count(x.shape[2:])
 	n := channels / int(groups) * pixels
 	s := &step{in: []*value{x}, inPlace: true}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
 		for at := 0; at < len(out); at += n {
 			normalise(out[at:][:n], in[0][at:][:n], epsilon, true)
 		}
-		a.scale(out, out, pixels)
+		scaleChannels(out, out, parts[0], parts[1], pixels, &bounds{-infinity, infinity})
 	}
 	return c.emit(s, x.shape, 3*int64(count(x.shape)))
 }
 
-func (a *affine) scale(out, in []float32, n int) {
-	for at, ch := 0, 0; at < len(out); at, ch = at+n, (ch+1)%len(a.by) {
-		f32.Line(out[at:][:n], in[at:][:n], a.by[ch], a.plus[ch], a.lo, a.hi)
+func scaleChannels(out, in, by, plus []float32, n int, clip *bounds) {
+	for at, ch := 0, 0; at < len(out); at, ch = at+n, (ch+1)%len(by) {
+		f32.Line(out[at:][:n], in[at:][:n], by[ch], plus[ch], clip.lo, clip.hi)
 	}
 }
 
