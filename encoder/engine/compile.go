@@ -123,7 +123,8 @@ type step struct {
 	bounds     *bounds
 	clip       *bounds // bounds of the results, or nil if the step cannot clip them
 	linear     *linear
-	joins      bool // whether out consists of the inputs, one after the other
+	zeros      []int64 // the zeros that the step adds before each axis, then after each
+	joins      bool    // whether out consists of the inputs, one after the other
 	meanOfRows bool
 	product    *product
 }

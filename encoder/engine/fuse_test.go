@@ -50,6 +50,12 @@ func TestFused(t *testing.T) {
 			Node("Concat", []string{"a", "b"}, "ab", onnxtest.Attributes{"axis": 1}).Node("Tanh", []string{"ab"}, "c", nil).
 			Node("Concat", []string{"a", "b", "c", "image", "a"}, "all", onnxtest.Attributes{"axis": 1}).
 			Node("Add", []string{"all", "a"}, "y", nil), 6},
+		"padded means": {base().Ints("pads", 0, 0, 1, 0, 0, 0, 1, 1).Node("Pad", []string{"image", "pads"}, "p", nil).
+			Node("AveragePool", []string{"p"}, "y", onnxtest.Attributes{"kernel_shape": []int64{3, 3}}), 1},
+		"padded maxima": {base().Ints("pads", 0, 0, 1, 0, 0, 0, 1, 1).Node("Pad", []string{"image", "pads"}, "p", nil).
+			Node("MaxPool", []string{"p"}, "y", onnxtest.Attributes{"kernel_shape": []int64{3, 3}}), 2},
+		"clipped sum": {base().Node("Tanh", []string{"image"}, "a", nil).Node("Add", []string{"image", "a"}, "b", nil).
+			Node("Relu", []string{"b"}, "c", nil).Node("Min", []string{"c", "half"}, "y", nil), 2},
 		"layer normalisation":    {norm(base(), -1), 1},
 		"of another axis":        {norm(base(), 2), 8},
 		"linear layer":           {base().Node("MatMul", []string{"image", "w"}, "l", nil).Node("Add", []string{"bias", "l"}, "z", nil).Node("Relu", []string{"z"}, "y", nil), 1},

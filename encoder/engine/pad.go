@@ -102,7 +102,11 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 		}
 		whole, by = data[0], float32(data[0])
 	}
-	return c.moving(&step{in: []*value{x}}, x.kind, shape,
+	s := &step{in: []*value{x}}
+	if mode == "constant" && by == 0 {
+		s.zeros = slices.Concat(before, after)
+	}
+	return c.moving(s, x.kind, shape,
 		func(out []float32, in [][]float32) { pad(out, in[0], from, by) },
 		func(out []int64, in [][]int64) { pad(out, in[0], from, whole) })
 }

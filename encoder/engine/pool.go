@@ -32,20 +32,23 @@ func compilePool(c *call) error {
 		return c.err
 	}
 	v := &pool{isMax: c.node.Op == "MaxPool"}
+	if v.isMax {
+		c.intAttribute("storage_order", 0) // affects only the second output
+	} else {
+		v.countPadding = c.flagAttribute("count_include_pad", false)
+	}
 	if c.flagAttribute("ceil_mode", false) {
 		w.outH = ceiled(w.inH, w.top, w.bottom, w.high(), w.sh)
 		w.outW = ceiled(w.inW, w.left, w.right, w.wide(), w.sw)
+	}
+	if x.producer != nil && !v.isMax && !c.noFusion && v.unpad(x.producer.zeros, &w) {
+		x = x.producer.in[0]
 	}
 	if w.top >= w.high() || w.bottom >= w.high() || w.left >= w.wide() || w.right >= w.wide() {
 		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")
 	}
 	v.layout = w.layout(false)
 	v.setOffsets(1)
-	if v.isMax {
-		c.intAttribute("storage_order", 0) // affects only the second output
-	} else {
-		v.countPadding = c.flagAttribute("count_include_pad", false)
-	}
 	shape := []int{x.shape[0], x.shape[1], v.outH, v.outW}
 	if rank == 3 {
 		shape = []int{x.shape[0], x.shape[1], v.outW}
@@ -65,6 +68,18 @@ func compilePool(c *call) error {
 	}
 	s.run = func(out []float32, in [][]float32, scratch []float32) { v.run(out, in[0], scratch) }
 	return c.emit(s, shape, int64(count(shape))*int64(v.kh*v.kw))
+}
+
+// unpad makes the zeros that an earlier step adds to the image (step.zeros)
+// padding of a mean and reports whether it can.
+func (v *pool) unpad(zeros []int64, w *window) bool {
+	if len(zeros) != 8 || zeros[0]|zeros[1]|zeros[4]|zeros[5] != 0 || slices.Min(zeros) < 0 || w.top+w.left+w.bottom+w.right != 0 ||
+		max(zeros[2], zeros[6]) >= int64(w.high()) || max(zeros[3], zeros[7]) >= int64(w.wide()) {
+		return false
+	}
+	w.top, w.left, w.bottom, w.right = int(zeros[2]), int(zeros[3]), int(zeros[6]), int(zeros[7])
+	w.inH, w.inW, v.countPadding = w.inH-w.top-w.bottom, w.inW-w.left-w.right, true
+	return true
 }
 
 // ceiled returns the number of windows along an axis if the last window may
