@@ -1938,12 +1938,12 @@ one:
 	VADDPS       constantsAVX2<>+352(SB), Y2, Y2
 	VPSRAD       $0x01, Y1, Y0
 	VPSUBD       Y0, Y1, Y1
-	VPADDD       constantsAVX2<>+384(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y2
 	VPADDD       constantsAVX2<>+384(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VMULPS       Y1, Y2, Y2
+	VPADDD       constantsAVX2<>+384(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
@@ -2178,215 +2178,231 @@ DATA constantsAVX2<>+880(SB)/4, $0xbe03ce86
 DATA constantsAVX2<>+884(SB)/4, $0xbe03ce86
 DATA constantsAVX2<>+888(SB)/4, $0xbe03ce86
 DATA constantsAVX2<>+892(SB)/4, $0xbe03ce86
-DATA constantsAVX2<>+896(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+900(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+904(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+908(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+912(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+916(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+920(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+924(SB)/4, $0x3f6d8000
-DATA constantsAVX2<>+928(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+932(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+936(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+940(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+944(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+948(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+952(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+956(SB)/4, $0xbbbaf0ea
-DATA constantsAVX2<>+960(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+964(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+968(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+972(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+976(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+980(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+984(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+988(SB)/4, $0x3ca9134e
-DATA constantsAVX2<>+992(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+996(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+1000(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+1004(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+1008(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+1012(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+1016(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+1020(SB)/4, $0xbd5c1e2d
-DATA constantsAVX2<>+1024(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1028(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1032(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1036(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1040(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1044(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1048(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1052(SB)/4, $0x3e088393
-DATA constantsAVX2<>+1056(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1060(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1064(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1068(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1072(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1076(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1080(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1084(SB)/4, $0xbeaaaa99
-DATA constantsAVX2<>+1088(SB)/4, $0x40000000
-DATA constantsAVX2<>+1092(SB)/4, $0x40000000
-DATA constantsAVX2<>+1096(SB)/4, $0x40000000
-DATA constantsAVX2<>+1100(SB)/4, $0x40000000
-DATA constantsAVX2<>+1104(SB)/4, $0x40000000
-DATA constantsAVX2<>+1108(SB)/4, $0x40000000
-DATA constantsAVX2<>+1112(SB)/4, $0x40000000
-DATA constantsAVX2<>+1116(SB)/4, $0x40000000
-DATA constantsAVX2<>+1120(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1124(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1128(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1132(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1136(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1140(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1144(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1148(SB)/4, $0x3f200000
-DATA constantsAVX2<>+1152(SB)/4, $0x42240000
-DATA constantsAVX2<>+1156(SB)/4, $0x42240000
-DATA constantsAVX2<>+1160(SB)/4, $0x42240000
-DATA constantsAVX2<>+1164(SB)/4, $0x42240000
-DATA constantsAVX2<>+1168(SB)/4, $0x42240000
-DATA constantsAVX2<>+1172(SB)/4, $0x42240000
-DATA constantsAVX2<>+1176(SB)/4, $0x42240000
-DATA constantsAVX2<>+1180(SB)/4, $0x42240000
-DATA constantsAVX2<>+1184(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1188(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1192(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1196(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1200(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1204(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1208(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1212(SB)/4, $0x3f3504f3
-DATA constantsAVX2<>+1216(SB)/4, $0xff800000
-DATA constantsAVX2<>+1220(SB)/4, $0xff800000
-DATA constantsAVX2<>+1224(SB)/4, $0xff800000
-DATA constantsAVX2<>+1228(SB)/4, $0xff800000
-DATA constantsAVX2<>+1232(SB)/4, $0xff800000
-DATA constantsAVX2<>+1236(SB)/4, $0xff800000
-DATA constantsAVX2<>+1240(SB)/4, $0xff800000
-DATA constantsAVX2<>+1244(SB)/4, $0xff800000
-DATA constantsAVX2<>+1248(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1252(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1256(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1260(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1264(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1268(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1272(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1276(SB)/4, $0x3f4a4588
-DATA constantsAVX2<>+1280(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1284(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1288(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1292(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1296(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1300(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1304(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1308(SB)/4, $0xbf06d905
-DATA constantsAVX2<>+1312(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1316(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1320(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1324(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1328(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1332(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1336(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1340(SB)/4, $0xbeca4588
-DATA constantsAVX2<>+1344(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1348(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1352(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1356(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1360(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1364(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1368(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1372(SB)/4, $0xbe97b426
-DATA constantsAVX2<>+1376(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1380(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1384(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1388(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1392(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1396(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1400(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1404(SB)/4, $0x3e06d905
-DATA constantsAVX2<>+1408(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1412(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1416(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1420(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1424(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1428(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1432(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1436(SB)/4, $0x3e4a4588
-DATA constantsAVX2<>+1440(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1444(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1448(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1452(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1456(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1460(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1464(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1468(SB)/4, $0x3e97b426
-DATA constantsAVX2<>+1472(SB)/4, $0x40340000
-DATA constantsAVX2<>+1476(SB)/4, $0x40340000
-DATA constantsAVX2<>+1480(SB)/4, $0x40340000
-DATA constantsAVX2<>+1484(SB)/4, $0x40340000
-DATA constantsAVX2<>+1488(SB)/4, $0x40340000
-DATA constantsAVX2<>+1492(SB)/4, $0x40340000
-DATA constantsAVX2<>+1496(SB)/4, $0x40340000
-DATA constantsAVX2<>+1500(SB)/4, $0x40340000
-DATA constantsAVX2<>+1504(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1508(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1512(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1516(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1520(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1524(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1528(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1532(SB)/4, $0x3fa20000
-DATA constantsAVX2<>+1536(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1540(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1544(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1548(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1552(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1556(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1560(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1564(SB)/4, $0x3f400000
-DATA constantsAVX2<>+1568(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1572(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1576(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1580(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1584(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1588(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1592(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1596(SB)/4, $0x3fc00000
-DATA constantsAVX2<>+1600(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1604(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1608(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1612(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1616(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1620(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1624(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1628(SB)/4, $0x3f100000
-DATA constantsAVX2<>+1632(SB)/4, $0x40100000
-DATA constantsAVX2<>+1636(SB)/4, $0x40100000
-DATA constantsAVX2<>+1640(SB)/4, $0x40100000
-DATA constantsAVX2<>+1644(SB)/4, $0x40100000
-DATA constantsAVX2<>+1648(SB)/4, $0x40100000
-DATA constantsAVX2<>+1652(SB)/4, $0x40100000
-DATA constantsAVX2<>+1656(SB)/4, $0x40100000
-DATA constantsAVX2<>+1660(SB)/4, $0x40100000
-DATA constantsAVX2<>+1664(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1668(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1672(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1676(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1680(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1684(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1688(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1692(SB)/4, $0x3ed80000
-DATA constantsAVX2<>+1696(SB)/4, $0x40580000
-DATA constantsAVX2<>+1700(SB)/4, $0x40580000
-DATA constantsAVX2<>+1704(SB)/4, $0x40580000
-DATA constantsAVX2<>+1708(SB)/4, $0x40580000
-DATA constantsAVX2<>+1712(SB)/4, $0x40580000
-DATA constantsAVX2<>+1716(SB)/4, $0x40580000
-DATA constantsAVX2<>+1720(SB)/4, $0x40580000
-DATA constantsAVX2<>+1724(SB)/4, $0x40580000
-GLOBL constantsAVX2<>(SB), RODATA|NOPTR, $1728
+DATA constantsAVX2<>+896(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+900(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+904(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+908(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+912(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+916(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+920(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+924(SB)/4, $0xc2ae0000
+DATA constantsAVX2<>+928(SB)/4, $0x42b00000
+DATA constantsAVX2<>+932(SB)/4, $0x42b00000
+DATA constantsAVX2<>+936(SB)/4, $0x42b00000
+DATA constantsAVX2<>+940(SB)/4, $0x42b00000
+DATA constantsAVX2<>+944(SB)/4, $0x42b00000
+DATA constantsAVX2<>+948(SB)/4, $0x42b00000
+DATA constantsAVX2<>+952(SB)/4, $0x42b00000
+DATA constantsAVX2<>+956(SB)/4, $0x42b00000
+DATA constantsAVX2<>+960(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+964(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+968(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+972(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+976(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+980(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+984(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+988(SB)/4, $0x3f6d8000
+DATA constantsAVX2<>+992(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+996(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+1000(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+1004(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+1008(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+1012(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+1016(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+1020(SB)/4, $0xbbbaf0ea
+DATA constantsAVX2<>+1024(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1028(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1032(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1036(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1040(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1044(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1048(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1052(SB)/4, $0x3ca9134e
+DATA constantsAVX2<>+1056(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1060(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1064(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1068(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1072(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1076(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1080(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1084(SB)/4, $0xbd5c1e2d
+DATA constantsAVX2<>+1088(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1092(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1096(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1100(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1104(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1108(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1112(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1116(SB)/4, $0x3e088393
+DATA constantsAVX2<>+1120(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1124(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1128(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1132(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1136(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1140(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1144(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1148(SB)/4, $0xbeaaaa99
+DATA constantsAVX2<>+1152(SB)/4, $0x40000000
+DATA constantsAVX2<>+1156(SB)/4, $0x40000000
+DATA constantsAVX2<>+1160(SB)/4, $0x40000000
+DATA constantsAVX2<>+1164(SB)/4, $0x40000000
+DATA constantsAVX2<>+1168(SB)/4, $0x40000000
+DATA constantsAVX2<>+1172(SB)/4, $0x40000000
+DATA constantsAVX2<>+1176(SB)/4, $0x40000000
+DATA constantsAVX2<>+1180(SB)/4, $0x40000000
+DATA constantsAVX2<>+1184(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1188(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1192(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1196(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1200(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1204(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1208(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1212(SB)/4, $0x3f200000
+DATA constantsAVX2<>+1216(SB)/4, $0x42240000
+DATA constantsAVX2<>+1220(SB)/4, $0x42240000
+DATA constantsAVX2<>+1224(SB)/4, $0x42240000
+DATA constantsAVX2<>+1228(SB)/4, $0x42240000
+DATA constantsAVX2<>+1232(SB)/4, $0x42240000
+DATA constantsAVX2<>+1236(SB)/4, $0x42240000
+DATA constantsAVX2<>+1240(SB)/4, $0x42240000
+DATA constantsAVX2<>+1244(SB)/4, $0x42240000
+DATA constantsAVX2<>+1248(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1252(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1256(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1260(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1264(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1268(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1272(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1276(SB)/4, $0x3f3504f3
+DATA constantsAVX2<>+1280(SB)/4, $0xff800000
+DATA constantsAVX2<>+1284(SB)/4, $0xff800000
+DATA constantsAVX2<>+1288(SB)/4, $0xff800000
+DATA constantsAVX2<>+1292(SB)/4, $0xff800000
+DATA constantsAVX2<>+1296(SB)/4, $0xff800000
+DATA constantsAVX2<>+1300(SB)/4, $0xff800000
+DATA constantsAVX2<>+1304(SB)/4, $0xff800000
+DATA constantsAVX2<>+1308(SB)/4, $0xff800000
+DATA constantsAVX2<>+1312(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1316(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1320(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1324(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1328(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1332(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1336(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1340(SB)/4, $0x3f4a4588
+DATA constantsAVX2<>+1344(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1348(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1352(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1356(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1360(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1364(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1368(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1372(SB)/4, $0xbf06d905
+DATA constantsAVX2<>+1376(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1380(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1384(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1388(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1392(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1396(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1400(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1404(SB)/4, $0xbeca4588
+DATA constantsAVX2<>+1408(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1412(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1416(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1420(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1424(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1428(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1432(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1436(SB)/4, $0xbe97b426
+DATA constantsAVX2<>+1440(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1444(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1448(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1452(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1456(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1460(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1464(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1468(SB)/4, $0x3e06d905
+DATA constantsAVX2<>+1472(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1476(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1480(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1484(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1488(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1492(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1496(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1500(SB)/4, $0x3e4a4588
+DATA constantsAVX2<>+1504(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1508(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1512(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1516(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1520(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1524(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1528(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1532(SB)/4, $0x3e97b426
+DATA constantsAVX2<>+1536(SB)/4, $0x40340000
+DATA constantsAVX2<>+1540(SB)/4, $0x40340000
+DATA constantsAVX2<>+1544(SB)/4, $0x40340000
+DATA constantsAVX2<>+1548(SB)/4, $0x40340000
+DATA constantsAVX2<>+1552(SB)/4, $0x40340000
+DATA constantsAVX2<>+1556(SB)/4, $0x40340000
+DATA constantsAVX2<>+1560(SB)/4, $0x40340000
+DATA constantsAVX2<>+1564(SB)/4, $0x40340000
+DATA constantsAVX2<>+1568(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1572(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1576(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1580(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1584(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1588(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1592(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1596(SB)/4, $0x3fa20000
+DATA constantsAVX2<>+1600(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1604(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1608(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1612(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1616(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1620(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1624(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1628(SB)/4, $0x3f400000
+DATA constantsAVX2<>+1632(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1636(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1640(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1644(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1648(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1652(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1656(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1660(SB)/4, $0x3fc00000
+DATA constantsAVX2<>+1664(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1668(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1672(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1676(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1680(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1684(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1688(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1692(SB)/4, $0x3f100000
+DATA constantsAVX2<>+1696(SB)/4, $0x40100000
+DATA constantsAVX2<>+1700(SB)/4, $0x40100000
+DATA constantsAVX2<>+1704(SB)/4, $0x40100000
+DATA constantsAVX2<>+1708(SB)/4, $0x40100000
+DATA constantsAVX2<>+1712(SB)/4, $0x40100000
+DATA constantsAVX2<>+1716(SB)/4, $0x40100000
+DATA constantsAVX2<>+1720(SB)/4, $0x40100000
+DATA constantsAVX2<>+1724(SB)/4, $0x40100000
+DATA constantsAVX2<>+1728(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1732(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1736(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1740(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1744(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1748(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1752(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1756(SB)/4, $0x3ed80000
+DATA constantsAVX2<>+1760(SB)/4, $0x40580000
+DATA constantsAVX2<>+1764(SB)/4, $0x40580000
+DATA constantsAVX2<>+1768(SB)/4, $0x40580000
+DATA constantsAVX2<>+1772(SB)/4, $0x40580000
+DATA constantsAVX2<>+1776(SB)/4, $0x40580000
+DATA constantsAVX2<>+1780(SB)/4, $0x40580000
+DATA constantsAVX2<>+1784(SB)/4, $0x40580000
+DATA constantsAVX2<>+1788(SB)/4, $0x40580000
+GLOBL constantsAVX2<>(SB), RODATA|NOPTR, $1792
 
 // func erfAVX2(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX2, FMA3
@@ -2418,9 +2434,9 @@ one:
 	VFMADD213PS  constantsAVX2<>+832(SB), Y1, Y0
 	VFMADD213PS  constantsAVX2<>+864(SB), Y1, Y0
 	VFMSUB213PS  Y1, Y1, Y0
-	VMOVUPS      constantsAVX2<>+0(SB), Y3
+	VMOVUPS      constantsAVX2<>+896(SB), Y3
 	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      constantsAVX2<>+32(SB), Y3
+	VMOVUPS      constantsAVX2<>+928(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMULPS       constantsAVX2<>+64(SB), Y0, Y3
 	VCVTPS2DQ    Y3, Y3
@@ -2436,18 +2452,13 @@ one:
 	VMULPS       Y0, Y0, Y6
 	VFMADD213PS  Y0, Y6, Y5
 	VADDPS       constantsAVX2<>+352(SB), Y5, Y5
-	VPSRAD       $0x01, Y3, Y0
-	VPSUBD       Y0, Y3, Y3
-	VPADDD       constantsAVX2<>+384(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y5, Y5
 	VPADDD       constantsAVX2<>+384(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y5, Y5
 	VMOVUPS      constantsAVX2<>+352(SB), Y0
 	VSUBPS       Y5, Y0, Y5
 	VORPS        Y2, Y5, Y5
-	VCMPPS       $0x11, constantsAVX2<>+896(SB), Y1, Y0
+	VCMPPS       $0x11, constantsAVX2<>+960(SB), Y1, Y0
 	VBLENDVPS    Y0, Y4, Y5, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
@@ -2473,17 +2484,17 @@ one:
 	VANDPS       constantsAVX2<>+416(SB), Y0, Y1
 	VANDPS       constantsAVX2<>+448(SB), Y0, Y2
 	VMULPS       Y0, Y0, Y3
-	VMOVUPS      constantsAVX2<>+928(SB), Y4
-	VFMADD213PS  constantsAVX2<>+960(SB), Y3, Y4
-	VFMADD213PS  constantsAVX2<>+992(SB), Y3, Y4
+	VMOVUPS      constantsAVX2<>+992(SB), Y4
 	VFMADD213PS  constantsAVX2<>+1024(SB), Y3, Y4
 	VFMADD213PS  constantsAVX2<>+1056(SB), Y3, Y4
+	VFMADD213PS  constantsAVX2<>+1088(SB), Y3, Y4
+	VFMADD213PS  constantsAVX2<>+1120(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD213PS  Y0, Y0, Y4
 	VADDPS       Y1, Y1, Y0
-	VMOVUPS      constantsAVX2<>+0(SB), Y3
+	VMOVUPS      constantsAVX2<>+896(SB), Y3
 	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      constantsAVX2<>+32(SB), Y3
+	VMOVUPS      constantsAVX2<>+928(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMULPS       constantsAVX2<>+64(SB), Y0, Y3
 	VCVTPS2DQ    Y3, Y3
@@ -2499,21 +2510,16 @@ one:
 	VMULPS       Y0, Y0, Y6
 	VFMADD213PS  Y0, Y6, Y5
 	VADDPS       constantsAVX2<>+352(SB), Y5, Y5
-	VPSRAD       $0x01, Y3, Y0
-	VPSUBD       Y0, Y3, Y3
-	VPADDD       constantsAVX2<>+384(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y5, Y5
 	VPADDD       constantsAVX2<>+384(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y3, Y5, Y5
 	VMOVUPS      constantsAVX2<>+352(SB), Y0
 	VADDPS       Y0, Y5, Y5
-	VMOVUPS      constantsAVX2<>+1088(SB), Y3
+	VMOVUPS      constantsAVX2<>+1152(SB), Y3
 	VDIVPS       Y5, Y3, Y5
 	VSUBPS       Y5, Y0, Y5
 	VORPS        Y2, Y5, Y5
-	VCMPPS       $0x11, constantsAVX2<>+1120(SB), Y1, Y0
+	VCMPPS       $0x11, constantsAVX2<>+1184(SB), Y1, Y0
 	VBLENDVPS    Y0, Y4, Y5, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
@@ -2537,11 +2543,9 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 one:
 	VMOVUPS      (CX), Y0
 	VXORPS       constantsAVX2<>+448(SB), Y0, Y0
-	VMOVUPS      constantsAVX2<>+1152(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VMOVUPS      constantsAVX2<>+0(SB), Y1
+	VMOVUPS      constantsAVX2<>+896(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVUPS      constantsAVX2<>+32(SB), Y1
+	VMOVUPS      constantsAVX2<>+1216(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMULPS       constantsAVX2<>+64(SB), Y0, Y1
 	VCVTPS2DQ    Y1, Y1
@@ -2557,11 +2561,6 @@ one:
 	VMULPS       Y0, Y0, Y3
 	VFMADD213PS  Y0, Y3, Y2
 	VADDPS       constantsAVX2<>+352(SB), Y2, Y2
-	VPSRAD       $0x01, Y1, Y0
-	VPSUBD       Y0, Y1, Y1
-	VPADDD       constantsAVX2<>+384(SB), Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y2
 	VPADDD       constantsAVX2<>+384(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VMULPS       Y1, Y2, Y2
@@ -2589,7 +2588,7 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-24
 
 one:
 	VMOVUPS      (CX), Y0
-	VMULPS       constantsAVX2<>+1184(SB), Y0, Y1
+	VMULPS       constantsAVX2<>+1248(SB), Y0, Y1
 	VANDPS       constantsAVX2<>+416(SB), Y1, Y2
 	VANDPS       constantsAVX2<>+448(SB), Y1, Y3
 	VMULPS       Y1, Y1, Y4
@@ -2609,9 +2608,9 @@ one:
 	VFMADD213PS  constantsAVX2<>+832(SB), Y2, Y1
 	VFMADD213PS  constantsAVX2<>+864(SB), Y2, Y1
 	VFMSUB213PS  Y2, Y2, Y1
-	VMOVUPS      constantsAVX2<>+0(SB), Y4
+	VMOVUPS      constantsAVX2<>+896(SB), Y4
 	VMAXPS       Y1, Y4, Y1
-	VMOVUPS      constantsAVX2<>+32(SB), Y4
+	VMOVUPS      constantsAVX2<>+928(SB), Y4
 	VMINPS       Y1, Y4, Y1
 	VMULPS       constantsAVX2<>+64(SB), Y1, Y4
 	VCVTPS2DQ    Y4, Y4
@@ -2627,18 +2626,13 @@ one:
 	VMULPS       Y1, Y1, Y7
 	VFMADD213PS  Y1, Y7, Y6
 	VADDPS       constantsAVX2<>+352(SB), Y6, Y6
-	VPSRAD       $0x01, Y4, Y1
-	VPSUBD       Y1, Y4, Y4
-	VPADDD       constantsAVX2<>+384(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y6, Y6
 	VPADDD       constantsAVX2<>+384(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y6, Y6
 	VMOVUPS      constantsAVX2<>+352(SB), Y1
 	VSUBPS       Y6, Y1, Y6
 	VORPS        Y3, Y6, Y6
-	VCMPPS       $0x11, constantsAVX2<>+896(SB), Y2, Y1
+	VCMPPS       $0x11, constantsAVX2<>+960(SB), Y2, Y1
 	VBLENDVPS    Y1, Y5, Y6, Y1
 	VMULPS       constantsAVX2<>+320(SB), Y0, Y0
 	VFMADD213PS  Y0, Y0, Y1
@@ -2833,10 +2827,10 @@ one_done:
 TEXT ·largestAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), AX
 	MOVQ    vectors+8(FP), CX
-	VMOVUPS constantsAVX2<>+1216(SB), Y0
-	VMOVUPS constantsAVX2<>+1216(SB), Y1
-	VMOVUPS constantsAVX2<>+1216(SB), Y2
-	VMOVUPS constantsAVX2<>+1216(SB), Y3
+	VMOVUPS constantsAVX2<>+1280(SB), Y0
+	VMOVUPS constantsAVX2<>+1280(SB), Y1
+	VMOVUPS constantsAVX2<>+1280(SB), Y2
+	VMOVUPS constantsAVX2<>+1280(SB), Y3
 	MOVQ    CX, DX
 	SHRQ    $0x02, DX
 	TESTQ   DX, DX
@@ -3009,21 +3003,21 @@ column:
 	ADDQ         DI, R13
 	VMOVUPS      (R13), Y2
 	ADDQ         DI, R13
-	VMULPS       constantsAVX2<>+1280(SB), Y0, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y3
 	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1344(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1376(SB), Y0, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1440(SB), Y0, Y4
 	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1440(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y0
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1312(SB), Y0, Y0
 	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y1, Y5
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y5
 	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1312(SB), Y1, Y3
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y3
 	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y1, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y6
 	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1408(SB), Y1, Y4
+	VFNMADD231PS constantsAVX2<>+1472(SB), Y1, Y4
 	VMOVUPS      Y0, (R12)
 	ADDQ         R8, R12
 	VMOVUPS      Y5, (R12)
@@ -3055,21 +3049,21 @@ row:
 	ADDQ         DX, R11
 	VMOVUPS      (R11), Y2
 	ADDQ         DX, R11
-	VMULPS       constantsAVX2<>+1280(SB), Y0, Y3
+	VMULPS       constantsAVX2<>+1344(SB), Y0, Y3
 	VMOVUPS      Y3, Y3
-	VFMADD231PS  constantsAVX2<>+1344(SB), Y2, Y3
-	VMULPS       constantsAVX2<>+1376(SB), Y0, Y4
+	VFMADD231PS  constantsAVX2<>+1408(SB), Y2, Y3
+	VMULPS       constantsAVX2<>+1440(SB), Y0, Y4
 	VMOVUPS      Y4, Y4
-	VFMADD231PS  constantsAVX2<>+1440(SB), Y2, Y4
-	VMULPS       constantsAVX2<>+1248(SB), Y0, Y0
+	VFMADD231PS  constantsAVX2<>+1504(SB), Y2, Y4
+	VMULPS       constantsAVX2<>+1312(SB), Y0, Y0
 	VMOVUPS      Y3, Y5
-	VFMADD231PS  constantsAVX2<>+1312(SB), Y1, Y5
+	VFMADD231PS  constantsAVX2<>+1376(SB), Y1, Y5
 	VMOVUPS      Y3, Y3
-	VFNMADD231PS constantsAVX2<>+1312(SB), Y1, Y3
+	VFNMADD231PS constantsAVX2<>+1376(SB), Y1, Y3
 	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1408(SB), Y1, Y6
+	VFMADD231PS  constantsAVX2<>+1472(SB), Y1, Y6
 	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1408(SB), Y1, Y4
+	VFNMADD231PS constantsAVX2<>+1472(SB), Y1, Y4
 	VMOVUPS      Y0, (R9)
 	ADDQ         DX, R9
 	VMOVUPS      Y5, (R9)
@@ -3140,25 +3134,25 @@ column:
 	VMOVUPS      (R13), Y5
 	ADDQ         R8, R13
 	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y0, Y6
+	VFMADD231PS  constantsAVX2<>+1568(SB), Y0, Y6
 	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1472(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1472(SB), Y3, Y0
+	VFMADD231PS  constantsAVX2<>+1568(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y0
 	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1632(SB), Y2, Y5
+	VFNMADD231PS constantsAVX2<>+1696(SB), Y2, Y5
 	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1632(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y3
+	VFNMADD231PS constantsAVX2<>+1696(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1664(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1664(SB), Y1, Y3
 	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y7, Y1
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y7, Y1
 	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y7, Y2
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y7, Y2
 	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1568(SB), Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y3, Y5
 	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y3, Y4
+	VFNMADD231PS constantsAVX2<>+1632(SB), Y3, Y4
 	VMOVUPS      Y6, (R14)
 	ADDQ         R9, R14
 	VMOVUPS      Y1, (R14)
@@ -3197,25 +3191,25 @@ row:
 	VMOVUPS      (R10), Y5
 	ADDQ         SI, R10
 	VMOVUPS      Y4, Y6
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y0, Y6
+	VFMADD231PS  constantsAVX2<>+1568(SB), Y0, Y6
 	VMOVUPS      Y5, Y0
-	VFMADD231PS  constantsAVX2<>+1504(SB), Y1, Y0
-	VFNMADD231PS constantsAVX2<>+1472(SB), Y2, Y6
-	VFNMADD231PS constantsAVX2<>+1472(SB), Y3, Y0
+	VFMADD231PS  constantsAVX2<>+1568(SB), Y1, Y0
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y2, Y6
+	VFNMADD231PS constantsAVX2<>+1536(SB), Y3, Y0
 	VMOVUPS      Y4, Y5
-	VFNMADD231PS constantsAVX2<>+1632(SB), Y2, Y5
+	VFNMADD231PS constantsAVX2<>+1696(SB), Y2, Y5
 	VMOVUPS      Y3, Y7
-	VFNMADD231PS constantsAVX2<>+1632(SB), Y1, Y7
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y2, Y4
-	VFNMADD231PS constantsAVX2<>+1600(SB), Y1, Y3
+	VFNMADD231PS constantsAVX2<>+1696(SB), Y1, Y7
+	VFNMADD231PS constantsAVX2<>+1664(SB), Y2, Y4
+	VFNMADD231PS constantsAVX2<>+1664(SB), Y1, Y3
 	VMOVUPS      Y5, Y1
-	VFMADD231PS  constantsAVX2<>+1536(SB), Y7, Y1
+	VFMADD231PS  constantsAVX2<>+1600(SB), Y7, Y1
 	VMOVUPS      Y5, Y2
-	VFNMADD231PS constantsAVX2<>+1536(SB), Y7, Y2
+	VFNMADD231PS constantsAVX2<>+1600(SB), Y7, Y2
 	VMOVUPS      Y4, Y5
-	VFMADD231PS  constantsAVX2<>+1568(SB), Y3, Y5
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y3, Y5
 	VMOVUPS      Y4, Y4
-	VFNMADD231PS constantsAVX2<>+1568(SB), Y3, Y4
+	VFNMADD231PS constantsAVX2<>+1632(SB), Y3, Y4
 	VMOVUPS      Y6, (R11)
 	ADDQ         SI, R11
 	VMOVUPS      Y1, (R11)
@@ -3286,13 +3280,13 @@ column:
 	VSUBPS      Y7, Y6, Y6
 	VADDPS      Y9, Y3, Y3
 	VADDPS      Y5, Y3, Y3
-	VMULPS      constantsAVX2<>+1536(SB), Y4, Y7
-	VMULPS      constantsAVX2<>+1600(SB), Y9, Y9
+	VMULPS      constantsAVX2<>+1600(SB), Y4, Y7
+	VMULPS      constantsAVX2<>+1664(SB), Y9, Y9
 	VMOVUPS     Y8, Y8
-	VFMADD231PS constantsAVX2<>+1664(SB), Y4, Y8
-	VFMADD231PS constantsAVX2<>+1568(SB), Y6, Y7
-	VFMADD231PS constantsAVX2<>+1632(SB), Y5, Y9
-	VFMADD231PS constantsAVX2<>+1696(SB), Y6, Y8
+	VFMADD231PS constantsAVX2<>+1728(SB), Y4, Y8
+	VFMADD231PS constantsAVX2<>+1632(SB), Y6, Y7
+	VFMADD231PS constantsAVX2<>+1696(SB), Y5, Y9
+	VFMADD231PS constantsAVX2<>+1760(SB), Y6, Y8
 	VMOVUPS     Y3, (R10)
 	ADDQ        DI, R10
 	VMOVUPS     Y7, (R10)
@@ -3331,13 +3325,13 @@ row:
 	VSUBPS       Y7, Y6, Y6
 	VADDPS       Y9, Y3, Y3
 	VADDPS       Y5, Y3, Y3
-	VMULPS       constantsAVX2<>+1536(SB), Y4, Y7
-	VMULPS       constantsAVX2<>+1600(SB), Y9, Y9
+	VMULPS       constantsAVX2<>+1600(SB), Y4, Y7
+	VMULPS       constantsAVX2<>+1664(SB), Y9, Y9
 	VMOVUPS      Y8, Y8
-	VFMADD231PS  constantsAVX2<>+1664(SB), Y4, Y8
-	VFMADD231PS  constantsAVX2<>+1568(SB), Y6, Y7
-	VFMADD231PS  constantsAVX2<>+1632(SB), Y5, Y9
-	VFMADD231PS  constantsAVX2<>+1696(SB), Y6, Y8
+	VFMADD231PS  constantsAVX2<>+1728(SB), Y4, Y8
+	VFMADD231PS  constantsAVX2<>+1632(SB), Y6, Y7
+	VFMADD231PS  constantsAVX2<>+1696(SB), Y5, Y9
+	VFMADD231PS  constantsAVX2<>+1760(SB), Y6, Y8
 	VADDPS       Y0, Y3, Y3
 	VMAXPS       Y3, Y1, Y3
 	VMINPS       Y3, Y2, Y3

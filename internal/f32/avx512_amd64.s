@@ -5878,12 +5878,12 @@ one:
 	VADDPS       constantsAVX512<>+704(SB), Z2, Z2
 	VPSRAD       $0x01, Z1, Z0
 	VPSUBD       Z0, Z1, Z1
-	VPADDD       constantsAVX512<>+768(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z2, Z2
 	VPADDD       constantsAVX512<>+768(SB), Z1, Z1
 	VPSLLD       $0x17, Z1, Z1
 	VMULPS       Z1, Z2, Z2
+	VPADDD       constantsAVX512<>+768(SB), Z0, Z0
+	VPSLLD       $0x17, Z0, Z0
+	VMULPS       Z0, Z2, Z2
 	VMOVUPS      Z2, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
@@ -6342,423 +6342,455 @@ DATA constantsAVX512<>+1776(SB)/4, $0xbe03ce86
 DATA constantsAVX512<>+1780(SB)/4, $0xbe03ce86
 DATA constantsAVX512<>+1784(SB)/4, $0xbe03ce86
 DATA constantsAVX512<>+1788(SB)/4, $0xbe03ce86
-DATA constantsAVX512<>+1792(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1796(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1800(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1804(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1808(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1812(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1816(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1820(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1824(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1828(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1832(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1836(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1840(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1844(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1848(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1852(SB)/4, $0x3f6d8000
-DATA constantsAVX512<>+1856(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1860(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1864(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1868(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1872(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1876(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1880(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1884(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1888(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1892(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1896(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1900(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1904(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1908(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1912(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1916(SB)/4, $0xbbbaf0ea
-DATA constantsAVX512<>+1920(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1924(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1928(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1932(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1936(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1940(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1944(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1948(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1952(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1956(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1960(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1964(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1968(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1972(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1976(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1980(SB)/4, $0x3ca9134e
-DATA constantsAVX512<>+1984(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+1988(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+1992(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+1996(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2000(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2004(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2008(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2012(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2016(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2020(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2024(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2028(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2032(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2036(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2040(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2044(SB)/4, $0xbd5c1e2d
-DATA constantsAVX512<>+2048(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2052(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2056(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2060(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2064(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2068(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2072(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2076(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2080(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2084(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2088(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2092(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2096(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2100(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2104(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2108(SB)/4, $0x3e088393
-DATA constantsAVX512<>+2112(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2116(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2120(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2124(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2128(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2132(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2136(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2140(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2144(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2148(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2152(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2156(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2160(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2164(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2168(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2172(SB)/4, $0xbeaaaa99
-DATA constantsAVX512<>+2176(SB)/4, $0x40000000
-DATA constantsAVX512<>+2180(SB)/4, $0x40000000
-DATA constantsAVX512<>+2184(SB)/4, $0x40000000
-DATA constantsAVX512<>+2188(SB)/4, $0x40000000
-DATA constantsAVX512<>+2192(SB)/4, $0x40000000
-DATA constantsAVX512<>+2196(SB)/4, $0x40000000
-DATA constantsAVX512<>+2200(SB)/4, $0x40000000
-DATA constantsAVX512<>+2204(SB)/4, $0x40000000
-DATA constantsAVX512<>+2208(SB)/4, $0x40000000
-DATA constantsAVX512<>+2212(SB)/4, $0x40000000
-DATA constantsAVX512<>+2216(SB)/4, $0x40000000
-DATA constantsAVX512<>+2220(SB)/4, $0x40000000
-DATA constantsAVX512<>+2224(SB)/4, $0x40000000
-DATA constantsAVX512<>+2228(SB)/4, $0x40000000
-DATA constantsAVX512<>+2232(SB)/4, $0x40000000
-DATA constantsAVX512<>+2236(SB)/4, $0x40000000
-DATA constantsAVX512<>+2240(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2244(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2248(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2252(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2256(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2260(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2264(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2268(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2272(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2276(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2280(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2284(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2288(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2292(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2296(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2300(SB)/4, $0x3f200000
-DATA constantsAVX512<>+2304(SB)/4, $0x42240000
-DATA constantsAVX512<>+2308(SB)/4, $0x42240000
-DATA constantsAVX512<>+2312(SB)/4, $0x42240000
-DATA constantsAVX512<>+2316(SB)/4, $0x42240000
-DATA constantsAVX512<>+2320(SB)/4, $0x42240000
-DATA constantsAVX512<>+2324(SB)/4, $0x42240000
-DATA constantsAVX512<>+2328(SB)/4, $0x42240000
-DATA constantsAVX512<>+2332(SB)/4, $0x42240000
-DATA constantsAVX512<>+2336(SB)/4, $0x42240000
-DATA constantsAVX512<>+2340(SB)/4, $0x42240000
-DATA constantsAVX512<>+2344(SB)/4, $0x42240000
-DATA constantsAVX512<>+2348(SB)/4, $0x42240000
-DATA constantsAVX512<>+2352(SB)/4, $0x42240000
-DATA constantsAVX512<>+2356(SB)/4, $0x42240000
-DATA constantsAVX512<>+2360(SB)/4, $0x42240000
-DATA constantsAVX512<>+2364(SB)/4, $0x42240000
-DATA constantsAVX512<>+2368(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2372(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2376(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2380(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2384(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2388(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2392(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2396(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2400(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2404(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2408(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2412(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2416(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2420(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2424(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2428(SB)/4, $0x3f3504f3
-DATA constantsAVX512<>+2432(SB)/4, $0xff800000
-DATA constantsAVX512<>+2436(SB)/4, $0xff800000
-DATA constantsAVX512<>+2440(SB)/4, $0xff800000
-DATA constantsAVX512<>+2444(SB)/4, $0xff800000
-DATA constantsAVX512<>+2448(SB)/4, $0xff800000
-DATA constantsAVX512<>+2452(SB)/4, $0xff800000
-DATA constantsAVX512<>+2456(SB)/4, $0xff800000
-DATA constantsAVX512<>+2460(SB)/4, $0xff800000
-DATA constantsAVX512<>+2464(SB)/4, $0xff800000
-DATA constantsAVX512<>+2468(SB)/4, $0xff800000
-DATA constantsAVX512<>+2472(SB)/4, $0xff800000
-DATA constantsAVX512<>+2476(SB)/4, $0xff800000
-DATA constantsAVX512<>+2480(SB)/4, $0xff800000
-DATA constantsAVX512<>+2484(SB)/4, $0xff800000
-DATA constantsAVX512<>+2488(SB)/4, $0xff800000
-DATA constantsAVX512<>+2492(SB)/4, $0xff800000
-DATA constantsAVX512<>+2496(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2500(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2504(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2508(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2512(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2516(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2520(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2524(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2528(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2532(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2536(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2540(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2544(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2548(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2552(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2556(SB)/4, $0x3f4a4588
-DATA constantsAVX512<>+2560(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2564(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2568(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2572(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2576(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2580(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2584(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2588(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2592(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2596(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2600(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2604(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2608(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2612(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2616(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2620(SB)/4, $0xbf06d905
-DATA constantsAVX512<>+2624(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2628(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2632(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2636(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2640(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2644(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2648(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2652(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2656(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2660(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2664(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2668(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2672(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2676(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2680(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2684(SB)/4, $0xbeca4588
-DATA constantsAVX512<>+2688(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2692(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2696(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2700(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2704(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2708(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2712(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2716(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2720(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2724(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2728(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2732(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2736(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2740(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2744(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2748(SB)/4, $0xbe97b426
-DATA constantsAVX512<>+2752(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2756(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2760(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2764(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2768(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2772(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2776(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2780(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2784(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2788(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2792(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2796(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2800(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2804(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2808(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2812(SB)/4, $0x3e06d905
-DATA constantsAVX512<>+2816(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2820(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2824(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2828(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2832(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2836(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2840(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2844(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2848(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2852(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2856(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2860(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2864(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2868(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2872(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2876(SB)/4, $0x3e4a4588
-DATA constantsAVX512<>+2880(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2884(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2888(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2892(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2896(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2900(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2904(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2908(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2912(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2916(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2920(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2924(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2928(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2932(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2936(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2940(SB)/4, $0x3e97b426
-DATA constantsAVX512<>+2944(SB)/4, $0x40340000
-DATA constantsAVX512<>+2948(SB)/4, $0x40340000
-DATA constantsAVX512<>+2952(SB)/4, $0x40340000
-DATA constantsAVX512<>+2956(SB)/4, $0x40340000
-DATA constantsAVX512<>+2960(SB)/4, $0x40340000
-DATA constantsAVX512<>+2964(SB)/4, $0x40340000
-DATA constantsAVX512<>+2968(SB)/4, $0x40340000
-DATA constantsAVX512<>+2972(SB)/4, $0x40340000
-DATA constantsAVX512<>+2976(SB)/4, $0x40340000
-DATA constantsAVX512<>+2980(SB)/4, $0x40340000
-DATA constantsAVX512<>+2984(SB)/4, $0x40340000
-DATA constantsAVX512<>+2988(SB)/4, $0x40340000
-DATA constantsAVX512<>+2992(SB)/4, $0x40340000
-DATA constantsAVX512<>+2996(SB)/4, $0x40340000
-DATA constantsAVX512<>+3000(SB)/4, $0x40340000
-DATA constantsAVX512<>+3004(SB)/4, $0x40340000
-DATA constantsAVX512<>+3008(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3012(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3016(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3020(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3024(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3028(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3032(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3036(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3040(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3044(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3048(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3052(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3056(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3060(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3064(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3068(SB)/4, $0x3fa20000
-DATA constantsAVX512<>+3072(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3076(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3080(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3084(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3088(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3092(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3096(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3100(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3104(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3108(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3112(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3116(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3120(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3124(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3128(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3132(SB)/4, $0x3f400000
-DATA constantsAVX512<>+3136(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3140(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3144(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3148(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3152(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3156(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3160(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3164(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3168(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3172(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3176(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3180(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3184(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3188(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3192(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3196(SB)/4, $0x3fc00000
-DATA constantsAVX512<>+3200(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3204(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3208(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3212(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3216(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3220(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3224(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3228(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3232(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3236(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3240(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3244(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3248(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3252(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3256(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3260(SB)/4, $0x3f100000
-DATA constantsAVX512<>+3264(SB)/4, $0x40100000
-DATA constantsAVX512<>+3268(SB)/4, $0x40100000
-DATA constantsAVX512<>+3272(SB)/4, $0x40100000
-DATA constantsAVX512<>+3276(SB)/4, $0x40100000
-DATA constantsAVX512<>+3280(SB)/4, $0x40100000
-DATA constantsAVX512<>+3284(SB)/4, $0x40100000
-DATA constantsAVX512<>+3288(SB)/4, $0x40100000
-DATA constantsAVX512<>+3292(SB)/4, $0x40100000
-DATA constantsAVX512<>+3296(SB)/4, $0x40100000
-DATA constantsAVX512<>+3300(SB)/4, $0x40100000
-DATA constantsAVX512<>+3304(SB)/4, $0x40100000
-DATA constantsAVX512<>+3308(SB)/4, $0x40100000
-DATA constantsAVX512<>+3312(SB)/4, $0x40100000
-DATA constantsAVX512<>+3316(SB)/4, $0x40100000
-DATA constantsAVX512<>+3320(SB)/4, $0x40100000
-DATA constantsAVX512<>+3324(SB)/4, $0x40100000
-DATA constantsAVX512<>+3328(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3332(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3336(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3340(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3344(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3348(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3352(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3356(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3360(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3364(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3368(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3372(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3376(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3380(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3384(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3388(SB)/4, $0x3ed80000
-DATA constantsAVX512<>+3392(SB)/4, $0x40580000
-DATA constantsAVX512<>+3396(SB)/4, $0x40580000
-DATA constantsAVX512<>+3400(SB)/4, $0x40580000
-DATA constantsAVX512<>+3404(SB)/4, $0x40580000
-DATA constantsAVX512<>+3408(SB)/4, $0x40580000
-DATA constantsAVX512<>+3412(SB)/4, $0x40580000
-DATA constantsAVX512<>+3416(SB)/4, $0x40580000
-DATA constantsAVX512<>+3420(SB)/4, $0x40580000
-DATA constantsAVX512<>+3424(SB)/4, $0x40580000
-DATA constantsAVX512<>+3428(SB)/4, $0x40580000
-DATA constantsAVX512<>+3432(SB)/4, $0x40580000
-DATA constantsAVX512<>+3436(SB)/4, $0x40580000
-DATA constantsAVX512<>+3440(SB)/4, $0x40580000
-DATA constantsAVX512<>+3444(SB)/4, $0x40580000
-DATA constantsAVX512<>+3448(SB)/4, $0x40580000
-DATA constantsAVX512<>+3452(SB)/4, $0x40580000
-GLOBL constantsAVX512<>(SB), RODATA|NOPTR, $3456
+DATA constantsAVX512<>+1792(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1796(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1800(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1804(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1808(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1812(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1816(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1820(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1824(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1828(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1832(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1836(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1840(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1844(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1848(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1852(SB)/4, $0xc2ae0000
+DATA constantsAVX512<>+1856(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1860(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1864(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1868(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1872(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1876(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1880(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1884(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1888(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1892(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1896(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1900(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1904(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1908(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1912(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1916(SB)/4, $0x42b00000
+DATA constantsAVX512<>+1920(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1924(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1928(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1932(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1936(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1940(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1944(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1948(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1952(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1956(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1960(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1964(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1968(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1972(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1976(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1980(SB)/4, $0x3f6d8000
+DATA constantsAVX512<>+1984(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+1988(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+1992(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+1996(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2000(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2004(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2008(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2012(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2016(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2020(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2024(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2028(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2032(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2036(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2040(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2044(SB)/4, $0xbbbaf0ea
+DATA constantsAVX512<>+2048(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2052(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2056(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2060(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2064(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2068(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2072(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2076(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2080(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2084(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2088(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2092(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2096(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2100(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2104(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2108(SB)/4, $0x3ca9134e
+DATA constantsAVX512<>+2112(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2116(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2120(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2124(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2128(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2132(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2136(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2140(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2144(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2148(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2152(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2156(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2160(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2164(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2168(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2172(SB)/4, $0xbd5c1e2d
+DATA constantsAVX512<>+2176(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2180(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2184(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2188(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2192(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2196(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2200(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2204(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2208(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2212(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2216(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2220(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2224(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2228(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2232(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2236(SB)/4, $0x3e088393
+DATA constantsAVX512<>+2240(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2244(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2248(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2252(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2256(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2260(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2264(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2268(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2272(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2276(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2280(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2284(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2288(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2292(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2296(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2300(SB)/4, $0xbeaaaa99
+DATA constantsAVX512<>+2304(SB)/4, $0x40000000
+DATA constantsAVX512<>+2308(SB)/4, $0x40000000
+DATA constantsAVX512<>+2312(SB)/4, $0x40000000
+DATA constantsAVX512<>+2316(SB)/4, $0x40000000
+DATA constantsAVX512<>+2320(SB)/4, $0x40000000
+DATA constantsAVX512<>+2324(SB)/4, $0x40000000
+DATA constantsAVX512<>+2328(SB)/4, $0x40000000
+DATA constantsAVX512<>+2332(SB)/4, $0x40000000
+DATA constantsAVX512<>+2336(SB)/4, $0x40000000
+DATA constantsAVX512<>+2340(SB)/4, $0x40000000
+DATA constantsAVX512<>+2344(SB)/4, $0x40000000
+DATA constantsAVX512<>+2348(SB)/4, $0x40000000
+DATA constantsAVX512<>+2352(SB)/4, $0x40000000
+DATA constantsAVX512<>+2356(SB)/4, $0x40000000
+DATA constantsAVX512<>+2360(SB)/4, $0x40000000
+DATA constantsAVX512<>+2364(SB)/4, $0x40000000
+DATA constantsAVX512<>+2368(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2372(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2376(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2380(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2384(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2388(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2392(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2396(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2400(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2404(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2408(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2412(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2416(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2420(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2424(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2428(SB)/4, $0x3f200000
+DATA constantsAVX512<>+2432(SB)/4, $0x42240000
+DATA constantsAVX512<>+2436(SB)/4, $0x42240000
+DATA constantsAVX512<>+2440(SB)/4, $0x42240000
+DATA constantsAVX512<>+2444(SB)/4, $0x42240000
+DATA constantsAVX512<>+2448(SB)/4, $0x42240000
+DATA constantsAVX512<>+2452(SB)/4, $0x42240000
+DATA constantsAVX512<>+2456(SB)/4, $0x42240000
+DATA constantsAVX512<>+2460(SB)/4, $0x42240000
+DATA constantsAVX512<>+2464(SB)/4, $0x42240000
+DATA constantsAVX512<>+2468(SB)/4, $0x42240000
+DATA constantsAVX512<>+2472(SB)/4, $0x42240000
+DATA constantsAVX512<>+2476(SB)/4, $0x42240000
+DATA constantsAVX512<>+2480(SB)/4, $0x42240000
+DATA constantsAVX512<>+2484(SB)/4, $0x42240000
+DATA constantsAVX512<>+2488(SB)/4, $0x42240000
+DATA constantsAVX512<>+2492(SB)/4, $0x42240000
+DATA constantsAVX512<>+2496(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2500(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2504(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2508(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2512(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2516(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2520(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2524(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2528(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2532(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2536(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2540(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2544(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2548(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2552(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2556(SB)/4, $0x3f3504f3
+DATA constantsAVX512<>+2560(SB)/4, $0xff800000
+DATA constantsAVX512<>+2564(SB)/4, $0xff800000
+DATA constantsAVX512<>+2568(SB)/4, $0xff800000
+DATA constantsAVX512<>+2572(SB)/4, $0xff800000
+DATA constantsAVX512<>+2576(SB)/4, $0xff800000
+DATA constantsAVX512<>+2580(SB)/4, $0xff800000
+DATA constantsAVX512<>+2584(SB)/4, $0xff800000
+DATA constantsAVX512<>+2588(SB)/4, $0xff800000
+DATA constantsAVX512<>+2592(SB)/4, $0xff800000
+DATA constantsAVX512<>+2596(SB)/4, $0xff800000
+DATA constantsAVX512<>+2600(SB)/4, $0xff800000
+DATA constantsAVX512<>+2604(SB)/4, $0xff800000
+DATA constantsAVX512<>+2608(SB)/4, $0xff800000
+DATA constantsAVX512<>+2612(SB)/4, $0xff800000
+DATA constantsAVX512<>+2616(SB)/4, $0xff800000
+DATA constantsAVX512<>+2620(SB)/4, $0xff800000
+DATA constantsAVX512<>+2624(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2628(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2632(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2636(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2640(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2644(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2648(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2652(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2656(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2660(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2664(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2668(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2672(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2676(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2680(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2684(SB)/4, $0x3f4a4588
+DATA constantsAVX512<>+2688(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2692(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2696(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2700(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2704(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2708(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2712(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2716(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2720(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2724(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2728(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2732(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2736(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2740(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2744(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2748(SB)/4, $0xbf06d905
+DATA constantsAVX512<>+2752(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2756(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2760(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2764(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2768(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2772(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2776(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2780(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2784(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2788(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2792(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2796(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2800(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2804(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2808(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2812(SB)/4, $0xbeca4588
+DATA constantsAVX512<>+2816(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2820(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2824(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2828(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2832(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2836(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2840(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2844(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2848(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2852(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2856(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2860(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2864(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2868(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2872(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2876(SB)/4, $0xbe97b426
+DATA constantsAVX512<>+2880(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2884(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2888(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2892(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2896(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2900(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2904(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2908(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2912(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2916(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2920(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2924(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2928(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2932(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2936(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2940(SB)/4, $0x3e06d905
+DATA constantsAVX512<>+2944(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2948(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2952(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2956(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2960(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2964(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2968(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2972(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2976(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2980(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2984(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2988(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2992(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+2996(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+3000(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+3004(SB)/4, $0x3e4a4588
+DATA constantsAVX512<>+3008(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3012(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3016(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3020(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3024(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3028(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3032(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3036(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3040(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3044(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3048(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3052(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3056(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3060(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3064(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3068(SB)/4, $0x3e97b426
+DATA constantsAVX512<>+3072(SB)/4, $0x40340000
+DATA constantsAVX512<>+3076(SB)/4, $0x40340000
+DATA constantsAVX512<>+3080(SB)/4, $0x40340000
+DATA constantsAVX512<>+3084(SB)/4, $0x40340000
+DATA constantsAVX512<>+3088(SB)/4, $0x40340000
+DATA constantsAVX512<>+3092(SB)/4, $0x40340000
+DATA constantsAVX512<>+3096(SB)/4, $0x40340000
+DATA constantsAVX512<>+3100(SB)/4, $0x40340000
+DATA constantsAVX512<>+3104(SB)/4, $0x40340000
+DATA constantsAVX512<>+3108(SB)/4, $0x40340000
+DATA constantsAVX512<>+3112(SB)/4, $0x40340000
+DATA constantsAVX512<>+3116(SB)/4, $0x40340000
+DATA constantsAVX512<>+3120(SB)/4, $0x40340000
+DATA constantsAVX512<>+3124(SB)/4, $0x40340000
+DATA constantsAVX512<>+3128(SB)/4, $0x40340000
+DATA constantsAVX512<>+3132(SB)/4, $0x40340000
+DATA constantsAVX512<>+3136(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3140(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3144(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3148(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3152(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3156(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3160(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3164(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3168(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3172(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3176(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3180(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3184(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3188(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3192(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3196(SB)/4, $0x3fa20000
+DATA constantsAVX512<>+3200(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3204(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3208(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3212(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3216(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3220(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3224(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3228(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3232(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3236(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3240(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3244(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3248(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3252(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3256(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3260(SB)/4, $0x3f400000
+DATA constantsAVX512<>+3264(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3268(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3272(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3276(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3280(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3284(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3288(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3292(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3296(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3300(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3304(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3308(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3312(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3316(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3320(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3324(SB)/4, $0x3fc00000
+DATA constantsAVX512<>+3328(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3332(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3336(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3340(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3344(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3348(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3352(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3356(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3360(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3364(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3368(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3372(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3376(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3380(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3384(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3388(SB)/4, $0x3f100000
+DATA constantsAVX512<>+3392(SB)/4, $0x40100000
+DATA constantsAVX512<>+3396(SB)/4, $0x40100000
+DATA constantsAVX512<>+3400(SB)/4, $0x40100000
+DATA constantsAVX512<>+3404(SB)/4, $0x40100000
+DATA constantsAVX512<>+3408(SB)/4, $0x40100000
+DATA constantsAVX512<>+3412(SB)/4, $0x40100000
+DATA constantsAVX512<>+3416(SB)/4, $0x40100000
+DATA constantsAVX512<>+3420(SB)/4, $0x40100000
+DATA constantsAVX512<>+3424(SB)/4, $0x40100000
+DATA constantsAVX512<>+3428(SB)/4, $0x40100000
+DATA constantsAVX512<>+3432(SB)/4, $0x40100000
+DATA constantsAVX512<>+3436(SB)/4, $0x40100000
+DATA constantsAVX512<>+3440(SB)/4, $0x40100000
+DATA constantsAVX512<>+3444(SB)/4, $0x40100000
+DATA constantsAVX512<>+3448(SB)/4, $0x40100000
+DATA constantsAVX512<>+3452(SB)/4, $0x40100000
+DATA constantsAVX512<>+3456(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3460(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3464(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3468(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3472(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3476(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3480(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3484(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3488(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3492(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3496(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3500(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3504(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3508(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3512(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3516(SB)/4, $0x3ed80000
+DATA constantsAVX512<>+3520(SB)/4, $0x40580000
+DATA constantsAVX512<>+3524(SB)/4, $0x40580000
+DATA constantsAVX512<>+3528(SB)/4, $0x40580000
+DATA constantsAVX512<>+3532(SB)/4, $0x40580000
+DATA constantsAVX512<>+3536(SB)/4, $0x40580000
+DATA constantsAVX512<>+3540(SB)/4, $0x40580000
+DATA constantsAVX512<>+3544(SB)/4, $0x40580000
+DATA constantsAVX512<>+3548(SB)/4, $0x40580000
+DATA constantsAVX512<>+3552(SB)/4, $0x40580000
+DATA constantsAVX512<>+3556(SB)/4, $0x40580000
+DATA constantsAVX512<>+3560(SB)/4, $0x40580000
+DATA constantsAVX512<>+3564(SB)/4, $0x40580000
+DATA constantsAVX512<>+3568(SB)/4, $0x40580000
+DATA constantsAVX512<>+3572(SB)/4, $0x40580000
+DATA constantsAVX512<>+3576(SB)/4, $0x40580000
+DATA constantsAVX512<>+3580(SB)/4, $0x40580000
+GLOBL constantsAVX512<>(SB), RODATA|NOPTR, $3584
 
 // func erfAVX512(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -6790,9 +6822,9 @@ one:
 	VFMADD213PS  constantsAVX512<>+1664(SB), Z1, Z0
 	VFMADD213PS  constantsAVX512<>+1728(SB), Z1, Z0
 	VFMSUB213PS  Z1, Z1, Z0
-	VMOVUPS      constantsAVX512<>+0(SB), Z3
+	VMOVUPS      constantsAVX512<>+1792(SB), Z3
 	VMAXPS       Z0, Z3, Z0
-	VMOVUPS      constantsAVX512<>+64(SB), Z3
+	VMOVUPS      constantsAVX512<>+1856(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VMULPS       constantsAVX512<>+128(SB), Z0, Z3
 	VCVTPS2DQ    Z3, Z3
@@ -6808,18 +6840,13 @@ one:
 	VMULPS       Z0, Z0, Z7
 	VFMADD213PS  Z0, Z7, Z6
 	VADDPS       constantsAVX512<>+704(SB), Z6, Z6
-	VPSRAD       $0x01, Z3, Z0
-	VPSUBD       Z0, Z3, Z3
-	VPADDD       constantsAVX512<>+768(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z6, Z6
 	VPADDD       constantsAVX512<>+768(SB), Z3, Z3
 	VPSLLD       $0x17, Z3, Z3
 	VMULPS       Z3, Z6, Z6
 	VMOVUPS      constantsAVX512<>+704(SB), Z0
 	VSUBPS       Z6, Z0, Z6
 	VORPS        Z2, Z6, Z6
-	VCMPPS       $0x11, constantsAVX512<>+1792(SB), Z1, K1
+	VCMPPS       $0x11, constantsAVX512<>+1920(SB), Z1, K1
 	VBLENDMPS    Z4, Z6, K1, Z5
 	VMOVUPS      Z5, (AX)
 	ADDQ         $0x00000040, AX
@@ -6845,17 +6872,17 @@ one:
 	VANDPS       constantsAVX512<>+832(SB), Z0, Z1
 	VANDPS       constantsAVX512<>+896(SB), Z0, Z2
 	VMULPS       Z0, Z0, Z3
-	VMOVUPS      constantsAVX512<>+1856(SB), Z4
-	VFMADD213PS  constantsAVX512<>+1920(SB), Z3, Z4
-	VFMADD213PS  constantsAVX512<>+1984(SB), Z3, Z4
+	VMOVUPS      constantsAVX512<>+1984(SB), Z4
 	VFMADD213PS  constantsAVX512<>+2048(SB), Z3, Z4
 	VFMADD213PS  constantsAVX512<>+2112(SB), Z3, Z4
+	VFMADD213PS  constantsAVX512<>+2176(SB), Z3, Z4
+	VFMADD213PS  constantsAVX512<>+2240(SB), Z3, Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD213PS  Z0, Z0, Z4
 	VADDPS       Z1, Z1, Z0
-	VMOVUPS      constantsAVX512<>+0(SB), Z3
+	VMOVUPS      constantsAVX512<>+1792(SB), Z3
 	VMAXPS       Z0, Z3, Z0
-	VMOVUPS      constantsAVX512<>+64(SB), Z3
+	VMOVUPS      constantsAVX512<>+1856(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VMULPS       constantsAVX512<>+128(SB), Z0, Z3
 	VCVTPS2DQ    Z3, Z3
@@ -6871,21 +6898,16 @@ one:
 	VMULPS       Z0, Z0, Z7
 	VFMADD213PS  Z0, Z7, Z6
 	VADDPS       constantsAVX512<>+704(SB), Z6, Z6
-	VPSRAD       $0x01, Z3, Z0
-	VPSUBD       Z0, Z3, Z3
-	VPADDD       constantsAVX512<>+768(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z6, Z6
 	VPADDD       constantsAVX512<>+768(SB), Z3, Z3
 	VPSLLD       $0x17, Z3, Z3
 	VMULPS       Z3, Z6, Z6
 	VMOVUPS      constantsAVX512<>+704(SB), Z0
 	VADDPS       Z0, Z6, Z6
-	VMOVUPS      constantsAVX512<>+2176(SB), Z3
+	VMOVUPS      constantsAVX512<>+2304(SB), Z3
 	VDIVPS       Z6, Z3, Z6
 	VSUBPS       Z6, Z0, Z6
 	VORPS        Z2, Z6, Z6
-	VCMPPS       $0x11, constantsAVX512<>+2240(SB), Z1, K1
+	VCMPPS       $0x11, constantsAVX512<>+2368(SB), Z1, K1
 	VBLENDMPS    Z4, Z6, K1, Z5
 	VMOVUPS      Z5, (AX)
 	ADDQ         $0x00000040, AX
@@ -6909,11 +6931,9 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 one:
 	VMOVUPS      (CX), Z0
 	VXORPS       constantsAVX512<>+896(SB), Z0, Z0
-	VMOVUPS      constantsAVX512<>+2304(SB), Z1
-	VMINPS       Z0, Z1, Z0
-	VMOVUPS      constantsAVX512<>+0(SB), Z1
+	VMOVUPS      constantsAVX512<>+1792(SB), Z1
 	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      constantsAVX512<>+64(SB), Z1
+	VMOVUPS      constantsAVX512<>+2432(SB), Z1
 	VMINPS       Z0, Z1, Z0
 	VMULPS       constantsAVX512<>+128(SB), Z0, Z1
 	VCVTPS2DQ    Z1, Z1
@@ -6929,11 +6949,6 @@ one:
 	VMULPS       Z0, Z0, Z3
 	VFMADD213PS  Z0, Z3, Z2
 	VADDPS       constantsAVX512<>+704(SB), Z2, Z2
-	VPSRAD       $0x01, Z1, Z0
-	VPSUBD       Z0, Z1, Z1
-	VPADDD       constantsAVX512<>+768(SB), Z0, Z0
-	VPSLLD       $0x17, Z0, Z0
-	VMULPS       Z0, Z2, Z2
 	VPADDD       constantsAVX512<>+768(SB), Z1, Z1
 	VPSLLD       $0x17, Z1, Z1
 	VMULPS       Z1, Z2, Z2
@@ -6961,7 +6976,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-24
 
 one:
 	VMOVUPS      (CX), Z0
-	VMULPS       constantsAVX512<>+2368(SB), Z0, Z1
+	VMULPS       constantsAVX512<>+2496(SB), Z0, Z1
 	VANDPS       constantsAVX512<>+832(SB), Z1, Z2
 	VANDPS       constantsAVX512<>+896(SB), Z1, Z3
 	VMULPS       Z1, Z1, Z4
@@ -6981,9 +6996,9 @@ one:
 	VFMADD213PS  constantsAVX512<>+1664(SB), Z2, Z1
 	VFMADD213PS  constantsAVX512<>+1728(SB), Z2, Z1
 	VFMSUB213PS  Z2, Z2, Z1
-	VMOVUPS      constantsAVX512<>+0(SB), Z4
+	VMOVUPS      constantsAVX512<>+1792(SB), Z4
 	VMAXPS       Z1, Z4, Z1
-	VMOVUPS      constantsAVX512<>+64(SB), Z4
+	VMOVUPS      constantsAVX512<>+1856(SB), Z4
 	VMINPS       Z1, Z4, Z1
 	VMULPS       constantsAVX512<>+128(SB), Z1, Z4
 	VCVTPS2DQ    Z4, Z4
@@ -6999,18 +7014,13 @@ one:
 	VMULPS       Z1, Z1, Z8
 	VFMADD213PS  Z1, Z8, Z7
 	VADDPS       constantsAVX512<>+704(SB), Z7, Z7
-	VPSRAD       $0x01, Z4, Z1
-	VPSUBD       Z1, Z4, Z4
-	VPADDD       constantsAVX512<>+768(SB), Z1, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VMULPS       Z1, Z7, Z7
 	VPADDD       constantsAVX512<>+768(SB), Z4, Z4
 	VPSLLD       $0x17, Z4, Z4
 	VMULPS       Z4, Z7, Z7
 	VMOVUPS      constantsAVX512<>+704(SB), Z1
 	VSUBPS       Z7, Z1, Z7
 	VORPS        Z3, Z7, Z7
-	VCMPPS       $0x11, constantsAVX512<>+1792(SB), Z2, K1
+	VCMPPS       $0x11, constantsAVX512<>+1920(SB), Z2, K1
 	VBLENDMPS    Z5, Z7, K1, Z6
 	VMULPS       constantsAVX512<>+640(SB), Z0, Z0
 	VFMADD213PS  Z0, Z0, Z6
@@ -7205,10 +7215,10 @@ one_done:
 TEXT ·largestAVX512(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), AX
 	MOVQ    vectors+8(FP), CX
-	VMOVUPS constantsAVX512<>+2432(SB), Z0
-	VMOVUPS constantsAVX512<>+2432(SB), Z1
-	VMOVUPS constantsAVX512<>+2432(SB), Z2
-	VMOVUPS constantsAVX512<>+2432(SB), Z3
+	VMOVUPS constantsAVX512<>+2560(SB), Z0
+	VMOVUPS constantsAVX512<>+2560(SB), Z1
+	VMOVUPS constantsAVX512<>+2560(SB), Z2
+	VMOVUPS constantsAVX512<>+2560(SB), Z3
 	MOVQ    CX, DX
 	SHRQ    $0x02, DX
 	TESTQ   DX, DX
@@ -7384,13 +7394,13 @@ TEXT ·winogradWeightsAVX512(SB), NOSPLIT, $0-40
 	MOVQ    step+16(FP), DX
 	MOVQ    plane+24(FP), BX
 	MOVQ    vectors+32(FP), SI
-	VMOVUPS constantsAVX512<>+2496(SB), Z0
-	VMOVUPS constantsAVX512<>+2560(SB), Z1
-	VMOVUPS constantsAVX512<>+2624(SB), Z2
-	VMOVUPS constantsAVX512<>+2688(SB), Z3
-	VMOVUPS constantsAVX512<>+2752(SB), Z4
-	VMOVUPS constantsAVX512<>+2816(SB), Z5
-	VMOVUPS constantsAVX512<>+2880(SB), Z6
+	VMOVUPS constantsAVX512<>+2624(SB), Z0
+	VMOVUPS constantsAVX512<>+2688(SB), Z1
+	VMOVUPS constantsAVX512<>+2752(SB), Z2
+	VMOVUPS constantsAVX512<>+2816(SB), Z3
+	VMOVUPS constantsAVX512<>+2880(SB), Z4
+	VMOVUPS constantsAVX512<>+2944(SB), Z5
+	VMOVUPS constantsAVX512<>+3008(SB), Z6
 	MOVQ    BX, DI
 	ADDQ    BX, DI
 	ADDQ    BX, DI
@@ -7512,12 +7522,12 @@ TEXT ·winogradInAVX512(SB), NOSPLIT, $0-48
 	MOVQ    row+24(FP), BX
 	MOVQ    step+32(FP), SI
 	MOVQ    vectors+40(FP), DI
-	VMOVUPS constantsAVX512<>+2944(SB), Z0
-	VMOVUPS constantsAVX512<>+3008(SB), Z1
-	VMOVUPS constantsAVX512<>+3072(SB), Z2
-	VMOVUPS constantsAVX512<>+3136(SB), Z3
-	VMOVUPS constantsAVX512<>+3200(SB), Z4
-	VMOVUPS constantsAVX512<>+3264(SB), Z5
+	VMOVUPS constantsAVX512<>+3072(SB), Z0
+	VMOVUPS constantsAVX512<>+3136(SB), Z1
+	VMOVUPS constantsAVX512<>+3200(SB), Z2
+	VMOVUPS constantsAVX512<>+3264(SB), Z3
+	VMOVUPS constantsAVX512<>+3328(SB), Z4
+	VMOVUPS constantsAVX512<>+3392(SB), Z5
 	MOVQ    DX, R8
 	ADDQ    DX, R8
 	ADDQ    DX, R8
@@ -7666,12 +7676,12 @@ TEXT ·winogradOutAVX512(SB), NOSPLIT, $0-52
 	VBROADCASTSS bias+40(FP), Z0
 	VBROADCASTSS lo+44(FP), Z1
 	VBROADCASTSS hi+48(FP), Z2
-	VMOVUPS      constantsAVX512<>+3072(SB), Z3
-	VMOVUPS      constantsAVX512<>+3200(SB), Z4
-	VMOVUPS      constantsAVX512<>+3328(SB), Z5
-	VMOVUPS      constantsAVX512<>+3136(SB), Z6
-	VMOVUPS      constantsAVX512<>+3264(SB), Z7
-	VMOVUPS      constantsAVX512<>+3392(SB), Z8
+	VMOVUPS      constantsAVX512<>+3200(SB), Z3
+	VMOVUPS      constantsAVX512<>+3328(SB), Z4
+	VMOVUPS      constantsAVX512<>+3456(SB), Z5
+	VMOVUPS      constantsAVX512<>+3264(SB), Z6
+	VMOVUPS      constantsAVX512<>+3392(SB), Z7
+	VMOVUPS      constantsAVX512<>+3520(SB), Z8
 	MOVQ         DX, DI
 	ADDQ         DX, DI
 	ADDQ         DX, DI

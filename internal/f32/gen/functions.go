@@ -49,7 +49,7 @@ func (k kernels) horner(x reg.VecVirtual, coefficients ...float32) reg.VecVirtua
 // functions emits the functions of f32/functions.go. That file explains the
 // constants.
 func (k kernels) functions() {
-	k.function("exp", k.exp)
+	k.function("exp", func(x reg.VecVirtual) reg.VecVirtual { return k.exp(x, -104, 89) })
 	k.function("erf", k.erf)
 	k.function("tanh", k.tanh)
 	k.function("sigmoid", k.sigmoid)
@@ -72,10 +72,12 @@ func (k kernels) function(name string, f func(x reg.VecVirtual) reg.VecVirtual) 
 	k.End()
 }
 
-func (k kernels) exp(x reg.VecVirtual) reg.VecVirtual {
-	bound := k.load(k.float(-104))
+// exp clips x to lo … hi. Within −87 … 88, 2ⁿ is a normal number. This suffices
+// for functions that add eˣ to 1.
+func (k kernels) exp(x reg.VecVirtual, lo, hi float32) reg.VecVirtual {
+	bound := k.load(k.float(lo))
 	k.VMAXPS(x, bound, x)
-	k.VMOVUPS(k.float(89), bound)
+	k.VMOVUPS(k.float(hi), bound)
 	k.VMINPS(x, bound, x)
 	n, whole := k.vec(), k.vec()
 	k.VMULPS(k.float(math.Log2E), x, n)
@@ -88,11 +90,14 @@ func (k kernels) exp(x reg.VecVirtual) reg.VecVirtual {
 	k.VMULPS(x, x, square)
 	k.VFMADD213PS(x, square, y)
 	k.VADDPS(k.float(1), y, y)
-	// 2ⁿ in two factors, because n may exceed the exponents of float32.
-	half := k.vec()
-	k.VPSRAD(Imm(1), n, half)
-	k.VPSUBD(half, n, n)
-	for _, e := range []reg.VecVirtual{half, n} {
+	factors := []reg.VecVirtual{n}
+	if lo < -87 || hi > 88 { // two factors, because n may exceed the exponents of float32
+		half := k.vec()
+		k.VPSRAD(Imm(1), n, half)
+		k.VPSUBD(half, n, n)
+		factors = append(factors, half)
+	}
+	for _, e := range factors {
 		k.VPADDD(k.bits(127), e, e)
 		k.VPSLLD(Imm(23), e, e)
 		k.VMULPS(e, y, y)
@@ -124,7 +129,7 @@ func (k kernels) erf(x reg.VecVirtual) reg.VecVirtual {
 		k.VFMADD213PS(k.float(c), t, far)
 	}
 	k.VFMSUB213PS(t, t, far)
-	far = k.exp(far)
+	far = k.exp(far, -87, 88)
 	one := k.load(k.float(1))
 	k.VSUBPS(far, one, far)
 	k.VORPS(sign, far, far)
@@ -142,7 +147,7 @@ func (k kernels) tanh(x reg.VecVirtual) reg.VecVirtual {
 	k.VFMADD213PS(x, x, near)
 	far := k.vec()
 	k.VADDPS(t, t, far)
-	far = k.exp(far)
+	far = k.exp(far, -87, 88)
 	one := k.load(k.float(1))
 	k.VADDPS(one, far, far)
 	two := k.load(k.float(2))
@@ -154,8 +159,7 @@ func (k kernels) tanh(x reg.VecVirtual) reg.VecVirtual {
 
 func (k kernels) sigmoid(x reg.VecVirtual) reg.VecVirtual {
 	k.VXORPS(k.bits(signBit), x, x)
-	k.VMINPS(x, k.load(k.float(41)), x)
-	y := k.exp(x)
+	y := k.exp(x, -87, 41)
 	one := k.load(k.float(1))
 	k.VADDPS(one, y, y)
 	k.VDIVPS(y, one, y)
