@@ -222,10 +222,7 @@ func (c *call) binary(op string, x, y *value) *value {
 	}
 	// Overwriting input x is safe only if each of its elements is read once.
 	s := &step{in: []*value{x, y}, inPlace: count(x.shape) == count(b.shape), op: op}
-	if result == floats {
-		s.clip = &bounds{-infinity, infinity}
-	}
-	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], s.clip.after(row)) }
+	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], row) }
 	if o.exact != nil {
 		s.exact = func(out []int64, in [][]int64) (err error) {
 			pairs(m, out, in[0], in[1], func(out, x, y []int64, dx, dy int) {

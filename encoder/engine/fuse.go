@@ -17,22 +17,6 @@ func (b *bounds) clip(by *bounds) {
 	b.lo, b.hi = min(max(b.lo, by.lo), by.hi), min(max(b.hi, by.lo), by.hi)
 }
 
-// after returns a function that computes rows by f, in pieces that fit in the
-// first-level cache, and clips them.
-func (b *bounds) after(f func(out, x, y []float32, dx, dy int)) func(out, x, y []float32, dx, dy int) {
-	if b == nil || b.unbounded() {
-		return f
-	}
-	return func(out, x, y []float32, dx, dy int) {
-		for len(out) > 0 {
-			n := min(len(out), 1024)
-			f(out[:n], x, y, dx, dy)
-			f32.Line(out, out[:n], 1, 0, b.lo, b.hi)
-			out, x, y = out[n:], x[n*dx:], y[n*dy:]
-		}
-	}
-}
-
 func (b *bounds) unbounded() bool { return *b == bounds{-infinity, infinity} }
 
 // fuse replaces known patterns of steps by one step. It then folds steps into
@@ -105,7 +89,7 @@ func isRow(v *value, n int, shape []int) bool {
 func (b *builder) fusePatterns(s *step) {
 	x, f := b.geluOf(s), f32.Gelu
 	if x == nil {
-		x, f = b.swishOf(s)
+		x, f = swishOf(s), vectorised("Swish", 1, 0)
 	}
 	if x != nil {
 		s.op, s.in, s.inPlace, s.rows = "activation", []*value{x}, true, pieceRows(count(x.shape))
@@ -139,19 +123,11 @@ func (b *builder) factorOf(v *value, op string, number float32) *value {
 }
 
 func (b *builder) is(v *value, number float32) bool {
-	n, ok := b.constantNumber(v)
-	return ok && math.Abs(float64(n-number)) <= 1e-6*math.Abs(float64(number))
-}
-
-func (b *builder) constantNumber(v *value) (n float32, ok bool) {
 	if !v.constant() || v.kind != floats || count(v.shape) != 1 {
-		return 0, false
+		return false
 	}
 	data, err := b.floatsOf(v)
-	if err != nil {
-		return 0, false
-	}
-	return data[0], true
+	return err == nil && math.Abs(float64(data[0]-number)) <= 1e-6*math.Abs(float64(number))
 }
 
 // geluOf returns x if a step completes x/2·(1 + erf(x/√2)), with the factors in
@@ -196,27 +172,15 @@ func (b *builder) erfOf(p *value) *value {
 	return nil
 }
 
-// swishOf returns x and a Swish if a step completes x·sigmoid(a·x), otherwise
-// nil.
-func (b *builder) swishOf(s *step) (x *value, f func(out, in []float32)) {
+// swishOf returns x if a step completes x·sigmoid(x), otherwise nil.
+func swishOf(s *step) *value {
 	in := s.out.madeBy("Mul", 2)
 	for i := range in {
-		of := in[i].madeBy("Sigmoid", 1)
-		if of == nil {
-			continue
-		}
-		x, y, a := in[1-i], of[0], float32(1)
-		for k, v := range y.madeBy("Mul", 2) {
-			if n, ok := b.constantNumber(v); ok && slices.Equal(x.shape, y.shape) {
-				y, a = y.producer.in[1-k], n
-				break
-			}
-		}
-		if x == y {
-			return x, vectorised("Swish", a, 0)
+		if of := in[i].madeBy("Sigmoid", 1); of != nil && of[0] == in[1-i] {
+			return of[0]
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // normalisedOf returns x and ε if a step completes d/√(mean(d²) + ε) with d = x
@@ -231,9 +195,13 @@ func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
 	}
 	sum := root[0].madeBy("Add", 2)
 	for i := range sum {
-		small, ok := b.constantNumber(sum[i])
+		small := sum[i]
+		if !small.constant() || small.kind != floats || count(small.shape) != 1 {
+			continue
+		}
+		data, err := b.floatsOf(small)
 		square := meanOf(sum[1-i])
-		if !ok || square == nil {
+		if err != nil || square == nil {
 			continue
 		}
 		d := squareOf(b, square)
@@ -242,7 +210,7 @@ func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
 		}
 		x, y := centredOf(s.in[0]), centredOf(d)
 		if x != nil && x == y && slices.Equal(x.shape, s.out.shape) {
-			return x, small
+			return x, data[0]
 		}
 	}
 	return nil, 0

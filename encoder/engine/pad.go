@@ -87,28 +87,17 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 			}
 		}
 	}
-	var whole int64
-	var by float32
-	if x.kind == floats {
-		data, err := c.floatsOf(plain)
-		if err != nil {
-			return c.fail(err)
-		}
-		by = data[0]
-	} else {
-		data, err := c.intsOf(plain)
-		if err != nil {
-			return c.fail(err)
-		}
-		whole, by = data[0], float32(data[0])
+	by, err := c.floatsOf(plain)
+	if err != nil {
+		return c.fail(err)
 	}
 	s := &step{in: []*value{x}}
-	if mode == "constant" && by == 0 {
+	if mode == "constant" && by[0] == 0 {
 		s.zeros = slices.Concat(before, after)
 	}
 	return c.moving(s, x.kind, shape,
-		func(out []float32, in [][]float32) { pad(out, in[0], from, by) },
-		func(out []int64, in [][]int64) { pad(out, in[0], from, whole) })
+		func(out []float32, in [][]float32) { pad(out, in[0], from, by[0]) },
+		func(out []int64, in [][]int64) { pad(out, in[0], from, int64(by[0])) })
 }
 
 func padSource(i, n int, mode string) (at int, ok bool) {
