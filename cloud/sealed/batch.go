@@ -10,7 +10,7 @@ import (
 
 // operandWords is the maximum number of 64-bit words prepared per request at a
 // time, chosen so that the words of sixteen requests fit in the L2 cache.
-const operandWords = 2048
+const operandWords = 3072
 
 type workspace struct {
 	tiles []mod48.Tile
@@ -23,7 +23,12 @@ type workspace struct {
 // the same rows of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
-	some := max(1, min(operandWords/x.params.RowLen(), k))
+	// A group has a power of two of rows. Halving it leaves no short remainder,
+	// and lets the words of a reply fill cache lines.
+	some := k
+	for some > 1 && some*x.params.RowLen() > operandWords {
+		some /= 2
+	}
 	w := workspace{tiles: make([]mod48.Tile, some), sums: make([][mod48.TileRows][mod48.MaxRequests]uint64, some)}
 	for from := 0; from < k; from += some {
 		if err := x.multiply(ctx, &w, replies, requests, [2]int{first, last}, [2]int{from, min(from+some, k)}); err != nil {
