@@ -138,19 +138,18 @@ func (m *Modulus) centred(w uint64) float64 {
 // With AVX2, Times subtracts 2^(bits−1) from the words of a row, and adds the
 // products of neighbouring words of a row and of a request (gen/tile_avx2.go).
 // fixed returns what is missing for request x modulo q, and Correction for a
-// row.
+// row. Sums of up to 2¹⁶ words of a request fit in 64 bits.
 
 func (m *Modulus) fixed(x []uint64) uint64 {
-	var hi, lo, h, l, c uint64
-	for ; len(x) > 0; x = x[2:] {
+	var hi, lo, h, l, c, sum uint64
+	for ; len(x) >= 2; x = x[2:] {
 		h, l = bits.Mul64(m.c.q-x[0], x[1])
 		lo, c = bits.Add64(lo, l, 0)
-		hi += h + c
-		h, l = bits.Mul64(x[0]+x[1], 1<<(m.c.bits-1))
-		lo, c = bits.Add64(lo, l, 0)
-		hi += h + c
+		hi, sum = hi+h+c, sum+x[0]+x[1]
 	}
-	return bits.Rem64(hi, lo, m.c.q)
+	h, l = bits.Mul64(sum, 1<<(m.c.bits-1))
+	lo, c = bits.Add64(lo, l, 0)
+	return bits.Rem64(hi+h+c, lo, m.c.q)
 }
 
 // Correction returns the difference between products of a packed row and the
