@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"context"
+	"math/bits"
 	"runtime"
 
 	"cpar/internal/lattice"
@@ -23,12 +24,8 @@ type workspace struct {
 // the same rows of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
-	// A group has a power of two of rows. Halving it leaves no short remainder,
-	// and lets the words of a reply fill cache lines.
-	some := k
-	for some > 1 && some*x.params.RowLen() > operandWords {
-		some /= 2
-	}
+	// Groups have a power of two of rows, of which this leaves no short remainder.
+	some := min(1<<bits.Len(uint(operandWords/x.params.RowLen()|1))>>1, k)
 	w := workspace{tiles: make([]mod48.Tile, some), sums: make([][mod48.TileRows][mod48.MaxRequests]uint64, some)}
 	for from := 0; from < k; from += some {
 		if err := x.multiply(ctx, &w, replies, requests, [2]int{first, last}, [2]int{from, min(from+some, k)}); err != nil {

@@ -93,6 +93,7 @@ type Cost struct {
 	Build      measure.BuildCost `json:"build"`
 	Request    RequestCost       `json:"request"`
 	Primitives PrimitiveCost     `json:"tools"`
+	Sealed     []SealedBatch     `json:"sealed"`
 }
 
 func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
@@ -118,6 +119,9 @@ func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 	}
 	if out.Primitives, err = primitiveCost(ctx, int(b.Cost.Fields)); err != nil {
 		return nil, fmt.Errorf("measuring the paper's operations: %w", err)
+	}
+	if out.Sealed, err = measureSealedBatches(ctx, n, l.Progress); err != nil {
+		return nil, fmt.Errorf("measuring scheme sealed: %w", err)
 	}
 	return out, nil
 }
@@ -271,6 +275,14 @@ func (c *Cost) Tables() []measure.Table {
 		{"order-preserving encryption of a request", c.Primitives.OPE, "ms"},
 	})
 	tables := []measure.Table{t, owner}
+	if len(c.Sealed) > 0 {
+		batches := measure.Table{Name: "cost-sealed", Title: "One request of scheme sealed and 16 in one pass, from requests to replies, one core", Columns: []string{"kernels", "n", "numbers", "one ms", "16 in one pass ms", "plain read ms", "16 over one", "one over a read"}}
+		for _, r := range c.Sealed {
+			one, all, read := float64(r.One)/1e6, float64(r.Batch)/1e6, float64(r.Read)/1e6
+			batches.Rows = append(batches.Rows, []string{r.Kernels, measure.FormatInt(int(r.Records)), measure.FormatInt(int(r.Dim)), measure.FormatDecimal(one, 3), measure.FormatDecimal(all, 3), measure.FormatDecimal(read, 3), measure.FormatDecimal(all/one, 2), measure.FormatDecimal(one/read, 2)})
+		}
+		tables = append(tables, batches)
+	}
 	if c.Roofline != nil {
 		tables = append(tables, c.Roofline.table(c.Records))
 	}
