@@ -11,7 +11,8 @@
 //	Taps       other depthwise convolutions
 //	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, Halves, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
-// Functions run on the caller's goroutine and in the caller's scratch memory.
+// Functions run on the caller's goroutine and, except Mul64, in the caller's
+// scratch memory.
 //
 // # Multiplication
 //

@@ -1,23 +1,25 @@
 package f32
 
+import (
+	"slices"
+	"sync"
+)
+
 const (
 	// wideColumns columns of b and wideRows rows of a are packed at once.
 	wideColumns = 240 // whole tiles at every level
 	wideRows    = 64
 )
 
-// Scratch64 returns the number of scratch values that Mul64 needs for matrices
-// of up to these sizes.
-func Scratch64(m, n, k int) int {
-	t := active.tiling()
-	return t.wideRows*t.wideWidth + (min(m, wideRows)+min(roundUp(n, t.wideWidth), wideColumns))*min(k, maxDepth)
-}
+// scratches keeps the scratch memory of Mul64, because many products would
+// keep the garbage collector busy.
+var scratches = sync.Pool{New: func() any { return new([]float64) }}
 
 // Mul64 adds a·b to c for an m×k matrix a and a k×n matrix b. If transB is set,
 // it adds a·bᵀ for an n×k matrix b. Rows are ldc, lda and ldb values apart.
 // Products are added in the order of k, so a value of c does not depend on m, n
-// or its position. c must not overlap a, b or `scratch`.
-func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool, scratch []float64) {
+// or its position. c must not overlap a or b.
+func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
 	if transB {
@@ -26,10 +28,12 @@ func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []
 		checkMatrix("b", b, ldb, k, n)
 	}
 	p := wideBlock{tiling: active.tiling(), level: active}
-	size := p.wideRows * p.wideWidth
-	p.own, scratch = scratch[:size:size], scratch[size:]
-	size = min(m, wideRows) * min(k, maxDepth)
-	p.a, p.b = scratch[:size], scratch[size:]
+	own, depth := p.wideRows*p.wideWidth, min(k, maxDepth)
+	left, right := min(m, wideRows)*depth, min(roundUp(n, p.wideWidth), wideColumns)*depth
+	scratch := scratches.Get().(*[]float64)
+	defer scratches.Put(scratch)
+	*scratch = slices.Grow((*scratch)[:0], own+left+right)
+	p.own, p.a, p.b = (*scratch)[:own:own], (*scratch)[own:own+left], (*scratch)[own+left:own+left+right]
 	for first := 0; first < k; first += maxDepth {
 		p.k = min(maxDepth, k-first)
 		for j := 0; j < n; j += wideColumns {

@@ -321,9 +321,8 @@ func TestMul64(t *testing.T) {
 					}
 				}
 				same := append([]float64(nil), c...)
-				scratch := make([]float64, Scratch64(m, n, k))
-				Mul64(c, n+2, a, k+1, narrow, ldb, m, n, k, transB, scratch)
-				Mul64(same, n+2, a, k+1, wide, ldb, m, n, k, transB, scratch)
+				Mul64(c, n+2, a, k+1, narrow, ldb, m, n, k, transB)
+				Mul64(same, n+2, a, k+1, wide, ldb, m, n, k, transB)
 				for i, w := range want {
 					if math.Abs(c[i]-w) > 1e-13*(1+math.Abs(w))*float64(k) || c[i] != same[i] {
 						t.Fatalf("%v, transposed %v: value %d is %g or %g, want %g", s, transB, i, c[i], same[i], w)
@@ -333,7 +332,7 @@ func TestMul64(t *testing.T) {
 				for j := range alone {
 					alone[j] = float64((m-1)*(n+2) + j)
 				}
-				Mul64(alone, n, a[(m-1)*(k+1):], k, wide, ldb, 1, n, k, transB, scratch)
+				Mul64(alone, n, a[(m-1)*(k+1):], k, wide, ldb, 1, n, k, transB)
 				for j, v := range alone {
 					if v != c[(m-1)*(n+2)+j] {
 						t.Fatalf("%v: value %d of a row alone is %g, among others %g", s, j, v, c[(m-1)*(n+2)+j])

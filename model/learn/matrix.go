@@ -5,7 +5,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -47,12 +46,9 @@ func addProduct(c, a, b blas64.General, transB bool) {
 	most := min(max((a.Rows+cores-1)/cores, fewestRows), mostRows)
 	parallel.Each((a.Rows+most-1)/most, func() func(int) {
 		return func(task int) {
-			scratch := scratches.Get().(*[]float64)
-			defer scratches.Put(scratch)
-			*scratch = slices.Grow((*scratch)[:0], f32.Scratch64(most, c.Cols, a.Cols))
 			from := task * most
 			rows := min(most, a.Rows-from)
-			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, c.Cols, a.Cols, transB, (*scratch)[:cap(*scratch)])
+			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, c.Cols, a.Cols, transB)
 		}
 	})
 }
@@ -70,16 +66,19 @@ func addSquare(c, a blas64.General) {
 	addSquare(second, right)
 }
 
-// scratches saves the garbage collector from the scratch memory of many products.
-var scratches = sync.Pool{New: func() any { return new([]float64) }}
-
-// subtract subtracts the product of a and b from c, like addProduct.
+// subtract subtracts the product of a and b from c, like addProduct. It negates
+// the smaller of the two.
 func subtract(c, a, b blas64.General, transB bool) {
-	minus := matrix(b.Rows, b.Cols)
-	for i := range b.Rows {
-		floats.SubTo(row(minus, i), row(minus, i), row(b, i))
+	small := &b
+	if a.Rows*a.Cols < b.Rows*b.Cols {
+		small = &a
 	}
-	addProduct(c, a, minus, transB)
+	minus := matrix(small.Rows, small.Cols)
+	for i := range minus.Rows {
+		floats.SubTo(row(minus, i), row(minus, i), row(*small, i))
+	}
+	*small = minus
+	addProduct(c, a, b, transB)
 }
 
 // solveBlock is the largest triangle that is solved or factorised at once. The
@@ -234,7 +233,7 @@ func (m matrix16) timesAll(x blas64.General) blas64.General {
 	for i, v := range m.data {
 		values[i] = float32(v)
 	}
-	f32.Mul64(out.Data, out.Stride, x.Data, x.Stride, values, m.cols, x.Rows, m.rows, m.cols, true, make([]float64, f32.Scratch64(x.Rows, m.rows, m.cols)))
+	f32.Mul64(out.Data, out.Stride, x.Data, x.Stride, values, m.cols, x.Rows, m.rows, m.cols, true)
 	for i := range x.Rows {
 		for j, s := range m.scale {
 			row(out, i)[j] *= float64(s)

@@ -108,7 +108,6 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 func (b *Basis) project(dst []float64, rows [][]float32) {
 	clear(dst)
 	centred := make([]float64, len(rows)*projectPanel)
-	scratch := make([]float64, f32.Scratch64(len(rows), b.out, projectPanel))
 	for start := 0; start < b.in; start += projectPanel {
 		n := min(projectPanel, b.in-start)
 		mean := b.mean[start:][:n]
@@ -118,7 +117,7 @@ func (b *Basis) project(dst []float64, rows [][]float32) {
 				c[j] = float64(v) - float64(mean[j])
 			}
 		}
-		f32.Mul64(dst, b.out, centred, n, b.components[start:], b.in, len(rows), b.out, n, true, scratch)
+		f32.Mul64(dst, b.out, centred, n, b.components[start:], b.in, len(rows), b.out, n, true)
 	}
 }
 

@@ -97,16 +97,13 @@ func rowsOf(m blas64.General, start, end int) blas64.General {
 const productCols = 120
 
 func addProduct(c, a, b blas64.General, transB bool) {
-	parallel.Each((c.Cols+productCols-1)/productCols, func() func(int) {
-		scratch := make([]float64, f32.Scratch64(c.Rows, productCols, a.Cols))
-		return func(task int) {
-			start := task * productCols
-			cols, from := min(productCols, c.Cols-start), b.Data[start:]
-			if transB {
-				from = b.Data[start*b.Stride:]
-			}
-			f32.Mul64(c.Data[start:], c.Stride, a.Data, a.Stride, from, b.Stride, c.Rows, cols, a.Cols, transB, scratch)
+	parallel.For((c.Cols+productCols-1)/productCols, func(task int) {
+		start := task * productCols
+		cols, from := min(productCols, c.Cols-start), b.Data[start:]
+		if transB {
+			from = b.Data[start*b.Stride:]
 		}
+		f32.Mul64(c.Data[start:], c.Stride, a.Data, a.Stride, from, b.Stride, c.Rows, cols, a.Cols, transB)
 	})
 }
 
