@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -117,7 +116,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 
 func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) (err error) {
 	defer limitMemory()()
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	defer spareMemory()()
 	reading := user.ReadOptions{Strict: f.strict, Warnings: &collection.Warnings, Progress: tell}
 	if spill, err := feature.NewSpill(filepath.Dir(f.index)); err == nil { // otherwise features stay in memory
 		defer spill.Close()

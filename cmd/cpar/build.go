@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -361,7 +360,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 	if err != nil {
 		return nil, err
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent)) // after reading, which leaves little memory in use and much garbage
+	defer spareMemory()() // after reading, which leaves little memory in use and much garbage
 	words := map[string]bool{}
 	for _, im := range images {
 		for _, w := range im.Keywords {

@@ -2,7 +2,10 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
 
 	"cpar/internal/indexdir"
 )
@@ -10,8 +13,9 @@ import (
 const (
 	// gcPercent makes the garbage collector run more often than usual in
 	// commands that need much memory. It then takes little time, because that
-	// memory holds few pointers.
-	gcPercent = 30
+	// memory holds few pointers. A heap of up to smallHeap bytes is not worth
+	// collecting.
+	gcPercent, smallHeap = 30, 192 << 20
 	// enoughMemory and leastMemory bound the memory above which these commands
 	// collect all garbage at once.
 	enoughMemory, leastMemory = 512 << 20, 128 << 20
@@ -30,4 +34,26 @@ func limitMemory() (end func()) {
 		debug.SetMemoryLimit(int64(most))
 	}
 	return func() { debug.SetMemoryLimit(limit) }
+}
+
+// spareMemory makes the garbage collector run when the heap has grown by
+// gcPercent and exceeds smallHeap, until `end` is called.
+func spareMemory() (end func()) {
+	before, ended := debug.SetGCPercent(gcPercent), new(atomic.Bool)
+	tuneCollector(ended)
+	return func() {
+		ended.Store(true)
+		debug.SetGCPercent(before)
+	}
+}
+
+// tuneCollector sets the percentage for the next collection, after which it
+// runs again.
+func tuneCollector(ended *atomic.Bool) {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if !ended.Load() {
+		debug.SetGCPercent(max(gcPercent, int(100*smallHeap/max(1, live[0].Value.Uint64()))-100))
+		runtime.AddCleanup(new([64]byte), tuneCollector, ended)
+	}
 }

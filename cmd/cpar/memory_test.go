@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -20,5 +21,20 @@ func TestLimitMemory(t *testing.T) {
 		if after := debug.SetMemoryLimit(-1); after != before {
 			t.Errorf("%d is left, not %d", after, before)
 		}
+	}
+}
+
+// A small heap may grow to smallHeap, until the command ends.
+func TestSpareMemory(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	end := spareMemory()
+	if now := debug.SetGCPercent(100); now < gcPercent {
+		t.Errorf("the collector runs after %d %%", now)
+	}
+	end()
+	runtime.GC()
+	if after := debug.SetGCPercent(100); after != 100 {
+		t.Errorf("%d %% are left", after)
 	}
 }
