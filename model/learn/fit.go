@@ -26,7 +26,7 @@ const (
 	maxWords = 512
 	// maxReduced is the maximum number of photos from which principal
 	// components are computed. More photos hardly change them.
-	maxReduced = 5000
+	maxReduced = 2500
 )
 
 // Rows are n rows that are computed or read when they are needed, because all
