@@ -116,9 +116,9 @@ func (s Grid) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 // and the most dimensions. For the best pair it tries the other ridges, for the
 // best ridge the other dimensions, and finally Options.Square. With many
 // photos, trials test only some of the folds (testedPhotos). Principal
-// components and landmarks come from all photos, test photos included, because
-// they do not depend on keywords. The result depends only on the arguments. After ctx ends, Choose
-// returns within one trial. Errors wrap cpar.ErrInput.
+// components and landmarks also come from test photos, because they do not
+// depend on keywords. The result depends only on the arguments. After ctx ends,
+// Choose returns within one trial. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(rows.N))
 	if err != nil {
@@ -203,6 +203,7 @@ func (c *chooser) tryBlocks(ctx context.Context, r *reduction, keywords [][]stri
 	}
 	base := c.space.Base
 	base.Ridge, base.Dim = c.space.middle()
+	left := len(c.space.Skips) * len(c.space.Landmarks)
 	for _, base.Skip = range c.space.Skips {
 		for _, base.Landmarks = range c.space.Landmarks {
 			f, err := r.problem(ctx, y, base, parts)
@@ -211,6 +212,9 @@ func (c *chooser) tryBlocks(ctx context.Context, r *reduction, keywords [][]stri
 			}
 			if err != nil {
 				return err
+			}
+			if left--; left == 0 {
+				parts = nil // the last trial needs the most memory
 			}
 			v, err := f.validation(ctx, keywords, c.space.Folds, c.space.Base.Seed)
 			if err != nil {

@@ -22,11 +22,6 @@ type reduction struct {
 	spans  []span
 }
 
-// valuesAtOnce is the number of values of each photo that are in memory while
-// principal components are computed, unless a block is longer. Each reading of
-// all photos serves several short blocks.
-const valuesAtOnce = 4096
-
 func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *progress) (*reduction, error) {
 	r := &reduction{rows: rows}
 	some := rows
@@ -39,31 +34,30 @@ func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *pr
 		r.blocks, spans = append(r.blocks, block{length: length}), append(spans, span{at, length})
 		at += length
 	}
-	for first, end := 0, 0; first < len(blocks); first = end {
-		for end = first; end < len(blocks) && (end == first || spans[end].end()-spans[first].at <= valuesAtOnce); {
-			end++
+	roots, err := some.roots(ctx, 0, some.N, spans...)
+	if err != nil {
+		return nil, err
+	}
+	// Several blocks at once occupy the cores while eigenvectors are computed,
+	// which takes one core.
+	bases, err := parallel.Map("block", len(blocks), func(k int) (*pca.Basis, error) {
+		return pca.Fit(ctx, roots[k], min(blockComponents, blocks[k]), seed)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for k, basis := range bases {
+		if err := r.addBasis(k, basis, roots[k], spans[k]); err != nil {
+			return nil, fmt.Errorf("block %d: %w", k, err)
 		}
-		roots, err := some.roots(ctx, 0, some.N, spans[first:end]...)
-		if err != nil {
-			return nil, err
-		}
-		for k := first; k < end; k++ {
-			if err := r.addBasis(ctx, k, roots[k-first], spans[k], seed); err != nil {
-				return nil, fmt.Errorf("block %d: %w", k, err)
-			}
-			steps.step()
-		}
+		steps.step()
 	}
 	return r, nil
 }
 
-// addBasis computes the basis of block k from the roots of its values.
-func (r *reduction) addBasis(ctx context.Context, k int, roots [][]float32, place span, seed uint64) error {
+// addBasis adds the basis of block k and scales it by the roots of its values.
+func (r *reduction) addBasis(k int, basis *pca.Basis, roots [][]float32, place span) error {
 	b := &r.blocks[k]
-	basis, err := pca.Fit(ctx, roots, min(blockComponents, place.length), seed)
-	if err != nil {
-		return err
-	}
 	spread, rank := variance(roots, basis.Mean()), basis.Rank()
 	if spread == 0 || rank == 0 {
 		return nil
