@@ -25,8 +25,9 @@ const (
 	// too few photos to learn from.
 	maxWords = 512
 	// maxReduced is the maximum number of photos from which principal
-	// components are computed. More photos hardly change them.
-	maxReduced = 2500
+	// components are computed, and reducedValues of their values. More photos
+	// hardly change them.
+	maxReduced, reducedValues = 5000, 28_000_000
 )
 
 // Rows are n rows that are computed or read when they are needed, because all

@@ -24,15 +24,15 @@ type reduction struct {
 
 func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *progress) (*reduction, error) {
 	r := &reduction{rows: rows}
-	some := rows
-	if rows.N > maxReduced {
-		some = rows.pick(sample(rows.N, maxReduced, seed))
-	}
 	at := 0
 	var spans []span
 	for _, length := range blocks {
 		r.blocks, spans = append(r.blocks, block{length: length}), append(spans, span{at, length})
 		at += length
+	}
+	some := rows
+	if most := min(maxReduced, reducedValues/at); rows.N > most {
+		some = rows.pick(sample(rows.N, max(2, most), seed))
 	}
 	roots, err := some.roots(ctx, 0, some.N, spans...)
 	if err != nil {
