@@ -39,7 +39,7 @@ const minVarianceShare = 1e-6
 // result depends only on the rows, `out` and the public seed, up to the
 // rounding of the processor. Errors wrap cpar.ErrInput or ctx's error.
 //
-// Fit needs about 50·in·(out+64) bytes in addition to the rows.
+// Fit needs about 70·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
 	if err := checkRows(rows, out); err != nil {
 		return nil, fmt.Errorf("fitting principal components: %w", err)
@@ -127,8 +127,9 @@ func checkRows(rows [][]float32, out int) error {
 type centred struct {
 	rows  [][]float32
 	mean  []float64
-	scale float64 // a power of two that keeps the squares of X within float32
-	total float64 // sum of the squares of X
+	scale float64   // a power of two that keeps the squares of X within float32
+	total float64   // sum of the squares of X
+	sums  []float64 // buffer of multiply
 }
 
 // centre computes mean and scale. Non-finite values are detected because they
@@ -188,14 +189,6 @@ func notFinite(rows [][]float32) error {
 		}
 	}
 	panic("pca: finite rows of infinite variance")
-}
-
-func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
-	p, err := c.forward(ctx, q)
-	if err != nil {
-		return err
-	}
-	return c.backward(ctx, z, p)
 }
 
 // rayleighRitz returns at most `out` directions of largest variance in the

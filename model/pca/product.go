@@ -14,13 +14,14 @@ const (
 	// panel is the number of products summed in float32 before they are added
 	// to a float64.
 	panel = 128
-	// forwardRows is the number of rows of X multiplied at a time.
-	forwardRows  = 128
-	backwardCols = 512
+	// maxParts is the number of parts of X whose sums are kept apart. They are
+	// added in order, so that no result depends on the number of cores.
+	maxParts = 8
 )
 
-// forward returns q·Xᵀ, l × n, for the l rows of q.
-func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, error) {
+// multiply writes q·XᵀX, l × in, to z for the l rows of q. It centres a block of
+// X only once, because the block stays in the cache for both products.
+func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 	n, in, l := len(c.rows), len(c.mean), q.Rows
 	narrow := make([]float32, l*in)
 	for i := range l {
@@ -32,58 +33,48 @@ func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, err
 	for k := 0; k < in; k += panel {
 		directions = append(directions, f32.PackRight(narrow[k:], in, min(panel, in-k), l, true))
 	}
-	p := make([]float32, l*n)
-	err := parallel.Until(ctx, (n+forwardRows-1)/forwardRows, func() func(int) {
-		x, sums, part := make([]float32, forwardRows*in), make([]float64, forwardRows*l), make([]float32, forwardRows*l)
-		scratch := make([]float32, directions[0].Scratch(forwardRows))
-		return func(task int) {
-			start := task * forwardRows
-			rows := min(forwardRows, n-start)
-			for r := range rows {
-				f32.Centre(x[r*in:], c.rows[start+r], c.mean, c.scale)
-			}
-			clear(sums)
-			for k, d := range directions {
-				d.Mul(part, l, x[k*panel:], in, rows, nil, scratch)
-				f32.AddTo64(sums, part[:rows*l])
-			}
-			for i := range l {
-				for r := range rows {
-					p[i*n+start+r] = float32(sums[r*l+i])
-				}
-			}
-		}
-	})
-	return p, err
-}
-
-// backward writes p·X, l × in, to z, for the result p of forward.
-func (c *centred) backward(ctx context.Context, z blas64.General, p []float32) error {
-	n, in, l := len(c.rows), len(c.mean), z.Rows
-	var panels []*f32.Left // l × panel
-	for k := 0; k < n; k += panel {
-		panels = append(panels, f32.PackLeft(p[k:], n, l, min(panel, n-k)))
+	blocks := (n + panel - 1) / panel
+	parts := min(maxParts, blocks)
+	if len(c.sums) < parts*l*in {
+		c.sums = make([]float64, parts*l*in)
 	}
-	return parallel.Until(ctx, (in+backwardCols-1)/backwardCols, func() func(int) {
-		x, sums := make([]float32, panel*backwardCols), make([]float64, l*backwardCols)
-		part, scratch := make([]float32, l*backwardCols), make([]float32, f32.LeftScratch(backwardCols, panel))
-		return func(task int) {
-			start := task * backwardCols
-			cols := min(backwardCols, in-start)
-			clear(sums)
-			for k, left := range panels {
-				first := k * panel
-				for r := range min(panel, n-first) {
-					f32.Centre(x[r*cols:], c.rows[first+r][start:start+cols], c.mean[start:], c.scale)
+	err := parallel.Until(ctx, parts, func() func(int) {
+		x, dots, p := make([]float32, panel*in), make([]float64, panel*l), make([]float32, l*panel)
+		products := make([]float32, l*max(in, panel))
+		scratch := make([]float32, max(directions[0].Scratch(panel), f32.LeftScratch(in, panel)))
+		return func(part int) {
+			sum := c.sums[part*l*in:][:l*in]
+			clear(sum)
+			for block := part * blocks / parts; block < (part+1)*blocks/parts; block++ {
+				rows := c.rows[block*panel : min((block+1)*panel, n)]
+				for r, values := range rows {
+					f32.Centre(x[r*in:], values, c.mean, c.scale)
 				}
-				left.Mul(part, cols, x, cols, cols, scratch)
-				f32.AddTo64(sums, part[:l*cols])
-			}
-			for i := range l {
-				copy(z.Data[i*z.Stride+start:i*z.Stride+start+cols], sums[i*cols:])
+				clear(dots)
+				for k, d := range directions { // X·qᵀ
+					d.Mul(products, l, x[k*panel:], in, len(rows), nil, scratch)
+					f32.AddTo64(dots, products[:len(rows)*l])
+				}
+				for i := range l {
+					for r := range rows {
+						p[i*len(rows)+r] = float32(dots[r*l+i])
+					}
+				}
+				f32.PackLeft(p, len(rows), l, len(rows)).Mul(products, in, x, in, in, scratch)
+				f32.AddTo64(sum, products[:l*in])
 			}
 		}
 	})
+	if err != nil {
+		return err
+	}
+	for i := range l {
+		clear(row(z, i).Data)
+		for part := range parts {
+			blas64.Axpy(1, blas64.Vector{N: in, Inc: 1, Data: c.sums[(part*l+i)*in:]}, row(z, i))
+		}
+	}
+	return nil
 }
 
 func matrix(rows, cols int) blas64.General {

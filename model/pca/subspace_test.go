@@ -50,7 +50,7 @@ func TestInterrupted(t *testing.T) {
 			rows[i][j] = float32(rng.NormFloat64())
 		}
 	}
-	interrupt.Everywhere(t, 40, func(ctx context.Context) error {
+	interrupt.Everywhere(t, 30, func(ctx context.Context) error {
 		_, err := Fit(ctx, rows, 8, 1)
 		return err
 	})
