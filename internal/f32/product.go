@@ -98,9 +98,9 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 	if l.k > 1 {
 		ldb = offsets[1] - offsets[0]
 	}
-	bits := n | ldb | offsets[0]
+	inPlace := ldb > 0 && (n|ldb|offsets[0])%t.lanes == 0
 	for i, o := range offsets {
-		bits |= min(1, max(o-offsets[0]-i*ldb, offsets[0]+i*ldb-o)) // 1 for unequal distances
+		inPlace = inPlace && o == offsets[0]+i*ldb
 	}
 	own, right := take(scratch, t.ownTile())
 	depths := t.depths(l.k)
@@ -110,7 +110,7 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 			first, deep := depths.part(d)
 			p := l.level.begin(c[j:], ldc, e, eachRow, d, depths.count, own)
 			p.a, p.m, p.n, p.k = l.data[first*l.m:], l.m, wide, deep
-			if bits%t.lanes == 0 && ldb > 0 {
+			if inPlace {
 				p.b, p.ldb = b[offsets[first]+j:], ldb
 			} else {
 				l.level.packRight(right, b[j:], offsets[first:][:deep], wide)

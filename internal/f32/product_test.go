@@ -106,13 +106,15 @@ func TestEpilogue(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for _, s := range sizes {
 			m, n, k := s[0], s[1], s[2]
-			a, b := random(r, m*k), random(r, n+2*k)
-			offsets := make([]int, k)
-			for i := range offsets {
-				offsets[i] = r.IntN(2*k + 1)
-			}
+			a := random(r, m*k)
 			bound := float32(math.Sqrt(float64(k)) / 2)
-			for _, e := range []*Epilogue{nil, {Bias: random(r, m)}, {Clip: true, Lo: -bound, Hi: bound}, {random(r, m), true, 0, bound}} {
+			for i, e := range []*Epilogue{nil, {Bias: random(r, m)}, {Clip: true, Lo: -bound, Hi: bound}, {random(r, m), true, 0, bound}} {
+				// Multiples of all registers must not be mistaken for rows equally far apart.
+				unit := 1 + i%2*15
+				b, offsets := random(r, n+unit*2*k), make([]int, k)
+				for i := range offsets {
+					offsets[i] = unit * r.IntN(2*k+1)
+				}
 				c := output(r, m, n, n+1)
 				want := naive(a, k, func(i, j int) float32 { return b[offsets[i]+j] }, m, n, k, func(i, _ int) float32 { return e.bias(i) })
 				left := PackLeft(a, k, m, k)
