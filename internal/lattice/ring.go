@@ -95,8 +95,12 @@ func (r *Ring) Cut(p []uint64, b []byte) bool { return r.tables().kernels.Cut(p,
 
 // AppendWords appends v as little-endian 48-bit words.
 func AppendWords(b []byte, v []uint64) []byte {
-	for _, x := range v {
-		b = append(b, byte(x), byte(x>>8), byte(x>>16), byte(x>>24), byte(x>>32), byte(x>>40))
+	start, size := len(b), WordBytes*len(v)
+	b = slices.Grow(b, size)[:start+size]
+	for i, x := range v {
+		to := b[start+WordBytes*i:]
+		binary.LittleEndian.PutUint32(to, uint32(x))
+		binary.LittleEndian.PutUint16(to[4:], uint16(x>>32))
 	}
 	return b
 }
