@@ -42,7 +42,7 @@ var limits = []limit{
 	{"lines of docs/ARCHITECTURE.md", 1, 1000, "newcomers need a map", lines("docs/ARCHITECTURE.md")},
 	{"entries of the root", 1, 30, "the listing fits on a screen", rootEntries},
 	{"lines of user/", 1, 31_000, "code that handles keys stays small enough to audit: 22,000, then 1,500 for review by word, a vocabulary and its page and watch, 4,200 for the album: repository, catalogue, queries and repair, and 3,300 for its page, thumbnails and the search by words", goLines("user/")},
-	{"lines of the module", 1, 142_200, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, 7,000 for review by word, a vocabulary and its page, watch, videos and releases, 800 for one comment per field, 9,500 for the album and the blobs of a server, 4,800 for search by words and the album's page, 2,300 for arm64, 1,700 for search by likeness, limits of memory, larger batches with AVX2 and the page of results, and 1,800 for transformed and depthwise convolutions, tiles of pairs, sparing fits, measurements of memory and a stand-in for gRPC", goLines("")},
+	{"lines of the module", 1, 142_400, "one person should know it: 112,000, then 2,300 for own words, sets of networks, bounds for strangers and trust in cards and keys, 7,000 for review by word, a vocabulary and its page, watch, videos and releases, 800 for one comment per field, 9,500 for the album and the blobs of a server, 4,800 for search by words and the album's page, 2,300 for arm64, 1,700 for search by likeness, limits of memory, larger batches with AVX2 and the page of results, and 2,000 for transformed and depthwise convolutions, images without discarded columns, tiles of pairs, sparing fits, measurements of memory and of batches and a stand-in for gRPC", goLines("")},
 	{"99th percentile of function lengths", 1, 55, "a function fits on a screen", functionLength(0.99)},
 	{"longest function", 1, 110, "a table may take two screens", functionLength(1)},
 	{"percent of lines with a comment", 12, 18, "reasons are written down and code is not repeated", commentShare},
@@ -304,9 +304,9 @@ func binarySize(t *testing.T) (float64, []string) {
 // gloss terms and describe each field by itself, 11,000 for albums, 13,000 for
 // search by words, the album's page and arm64, 3,400 for the tables and figures
 // that docs/results.md now shows itself, 1,800 for search by likeness and
-// limits of memory, and 3,300 for kernels, fits, measurements of memory and the
+// limits of memory, and 3,600 for kernels, fits, measurements of memory and the
 // messages of watch, build and demo.
-const maxProse = 202_500
+const maxProse = 202_800
 
 // TestProse counts habits that the style guide discourages. The tool is in
 // ../shared, beside the checkout.
