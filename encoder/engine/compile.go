@@ -117,13 +117,13 @@ type step struct {
 	// pack, if not nil, is called once after fusing. It packs constants, such
 	// as weights, that are not in `in`.
 	pack func() error
-	// These fields are set for steps that fuse.go can combine with others.
+	// These fields are set for steps that can be combined with others (fuse.go, pool.go, run.go).
 	conv       *conv
 	affine     *affine
 	bounds     *bounds
 	clip       *bounds // bounds of the results, or nil if the step cannot clip them
 	linear     *linear
-	zeros      []int64 // the zeros that the step adds before each axis, then after each
+	zeros      []int64 // how many zeros the step adds before each axis, then after each, or nil
 	joins      bool    // whether out consists of the inputs, one after the other
 	meanOfRows bool
 	product    *product

@@ -45,8 +45,8 @@ func (b *builder) fuse() error {
 	return nil
 }
 
-// fusedInto folds step s into the convolution or linear layer before it. The
-// earlier step then computes the output of s.
+// fusedInto folds step s into the convolution, batch normalisation or linear
+// layer before it. The earlier step then computes the output of s.
 func (b *builder) fusedInto(s *step, readers map[*value]int) (bool, error) {
 	for i, x := range s.in {
 		made := x.producer

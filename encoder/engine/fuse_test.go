@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"cpar/encoder/onnx"
@@ -50,6 +51,10 @@ func TestFused(t *testing.T) {
 			Node("Add", []string{"all", "a"}, "y", nil), 6},
 		"padded means": {base().Ints("pads", 0, 0, 1, 0, 0, 0, 1, 1).Node("Pad", []string{"image", "pads"}, "p", nil).
 			Node("AveragePool", []string{"p"}, "y", onnxtest.Attributes{"kernel_shape": []int64{3, 3}}), 1},
+		"cropped means": {base().Ints("pads", 0, 0, 1, -1, 0, 0, 1, -1).Node("Pad", []string{"image", "pads"}, "p", nil).
+			Node("AveragePool", []string{"p"}, "y", onnxtest.Attributes{"kernel_shape": []int64{3, 3}}), 2},
+		"means padded twice": {base().Ints("pads", 0, 0, 1, 1, 0, 0, 1, 1).Node("Pad", []string{"image", "pads"}, "p", nil).
+			Node("AveragePool", []string{"p"}, "y", onnxtest.Attributes{"kernel_shape": []int64{3, 3}, "pads": []int64{1, 1, 1, 1}}), 2},
 		"padded maxima": {base().Ints("pads", 0, 0, 1, 0, 0, 0, 1, 1).Node("Pad", []string{"image", "pads"}, "p", nil).
 			Node("MaxPool", []string{"p"}, "y", onnxtest.Attributes{"kernel_shape": []int64{3, 3}}), 2},
 		"layer normalisation":    {norm(base(), -1), 1},
@@ -81,4 +86,17 @@ func TestFused(t *testing.T) {
 			close(t, name, ran(t, p, x)["y"], ran(t, written, x)["y"])
 		})
 	}
+}
+
+// An input of a concatenation that the caller wants must not be overwritten
+// after its last reader.
+func TestConcatKeepsWantedInputs(t *testing.T) {
+	x := randomFloats(rand.New(rand.NewPCG(45, 46)), 3*4*8)
+	f := onnxtest.New(13, 4, 8).Node("Tanh", []string{"image"}, "a", nil).Node("Sigmoid", []string{"image"}, "b", nil).
+		Node("Concat", []string{"a", "b"}, "ab", onnxtest.Attributes{"axis": 1}).Node("Neg", []string{"ab"}, "y", nil)
+	p := compiled(t, f, "a", "y")
+	if !slices.ContainsFunc(p.plan.steps, func(s *step) bool { return s.out.whole != nil }) {
+		t.Error("no step writes into the concatenation")
+	}
+	close(t, "a", ran(t, p, x)["a"], runs(t, onnxtest.New(13, 4, 8).Node("Tanh", []string{"image"}, "y", nil).Output("y"), x))
 }

@@ -101,6 +101,22 @@ func TestCompileRefusesHostileFiles(t *testing.T) {
 	}
 }
 
+// Wide windows must not need memory that no limit counts.
+func TestWideWindowsNeedLittleMemory(t *testing.T) {
+	f := onnxtest.Empty(13).Input("image", onnxtest.Float, 1, 1, 1, 3950).Floats("w", make([]float32, 16*64), 16, 1, 1, 64)
+	for i := range 200 {
+		f.Node("Conv", []string{"image", "w"}, fmt.Sprint("y", i),
+			onnxtest.Attributes{"pads": []int64{64, 64, 0, 64}, "strides": []int64{64, 1}, "dilations": []int64{1, 64}})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := try(f.Output("y0").Bytes(), tight)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 4*uint64(tight.Memory) {
+		t.Errorf("%d bytes were allocated (%v)", used, err)
+	}
+}
+
 func TestCompileLimitsBranchesAndFunctions(t *testing.T) {
 	yes := onnxtest.Tensor("yes", onnxtest.Bool, []byte{1})
 	leaf := onnxtest.Empty(18).Node("Identity", []string{"image"}, "out", nil).Output("out")

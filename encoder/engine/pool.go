@@ -70,8 +70,8 @@ func compilePool(c *call) error {
 	return c.emit(s, shape, int64(count(shape))*int64(v.kh*v.kw))
 }
 
-// unpad makes the zeros that an earlier step adds to the image (step.zeros)
-// padding of a mean and reports whether it can.
+// unpad turns the zeros that an earlier step adds to the image (step.zeros) into
+// padding of the mean, if possible, and reports whether it did.
 func (v *pool) unpad(zeros []int64, w *window) bool {
 	if len(zeros) != 8 || zeros[0]|zeros[1]|zeros[4]|zeros[5] != 0 || slices.Min(zeros) < 0 || w.top+w.left+w.bottom+w.right != 0 ||
 		max(zeros[2], zeros[6]) >= int64(w.high()) || max(zeros[3], zeros[7]) >= int64(w.wide()) {

@@ -111,8 +111,8 @@ func (c *call) windows(w *window, max bool) *f32.Windows {
 // The runs include pixels between the end of an output row and the next
 // multiple of `pitch`. These pixels are computed and discarded. At stride 1
 // they are few, because the padding at the end of a row also serves at the
-// start of the next. A narrow layout has none: its phase (a, b) holds the
-// pixels under column b of all windows of a row.
+// start of the next. A narrow layout has no such pixels: the rows of its
+// phase (a, b) hold only the pixels under column b of the windows.
 type layout struct {
 	window
 	phase   [][]int // phase[a][b] is the number of phase (a, b), or −1 if no tap reads it
@@ -125,7 +125,8 @@ type layout struct {
 	direct  bool    // whether the image is read in place, without copying it into a layout
 }
 
-// layout returns a narrow layout, if accepted, where that repays the copies.
+// layout returns the layout of an image. It is narrow if `narrow` permits that
+// and the discarded pixels would cost more than the copies.
 func (w window) layout(narrow bool) layout {
 	l := layout{window: w, across: w.sw}
 	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
@@ -136,7 +137,7 @@ func (w window) layout(narrow bool) layout {
 	if w.sw == 1 {
 		l.pitch = w.inW + max(w.left, right)
 	}
-	if narrow && !l.contiguous() && w.wide() > w.sw && 16*(l.pitch-w.outW) >= w.outW {
+	if narrow && !l.contiguous() && w.wide() > w.sw && w.wide() <= maxWindow && 16*(l.pitch-w.outW) >= w.outW {
 		l.pitch, l.across = w.outW, w.wide()
 	}
 	l.slack = min(w.left, right) + 64

@@ -84,7 +84,7 @@ func wide3x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 //go:noescape
 func wide4x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
-// columnAVX2 adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.
+// columnAVX2 adds a·x to eight registers of sums, one for each strip of a. Strips are apart bytes apart and have step bytes for each value of x.
 //
 //go:noescape
 func columnAVX2(k int, a *float32, apart int, step int, x *float32, sums *float32)

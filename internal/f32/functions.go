@@ -17,8 +17,9 @@ func Erf(out, in []float32) { apply(erfOf, out, in) }
 // Tanh computes the hyperbolic tangent, within 3·10⁻⁷ relative.
 func Tanh(out, in []float32) { apply(tanhOf, out, in) }
 
-// Sigmoid computes 1/(1+e⁻ˣ), within 3·10⁻⁷ relative and 2·10⁻¹⁸ absolute. Its
-// results exceed 10⁻¹⁸, because subnormal products of smaller ones would be slow.
+// Sigmoid computes 1/(1+e⁻ˣ), within 3·10⁻⁷ relative plus 2·10⁻¹⁸. Its results
+// exceed 10⁻¹⁸, because products of smaller ones could be subnormal, which is
+// slow.
 func Sigmoid(out, in []float32) { apply(sigmoidOf, out, in) }
 
 // Gelu computes x·Φ(x) = x/2·(1 + erf(x/√2)), within 2·10⁻⁷·|x|. Below −5,

@@ -33,7 +33,8 @@ const (
 	blockRows = 144
 )
 
-// strips describes n rows cut into `count` strips, the last ones higher by a row.
+// strips describes n rows cut into `count` strips of almost equal height. The
+// last ones may be higher by a row.
 type strips struct{ n, count int }
 
 func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }

@@ -104,16 +104,16 @@ func (p *block) multiply() {
 // equally high.
 func (p *block) oneColumn(s strips, h, last int) {
 	sums := p.own[:8*p.lanes]
-	for strips, apart := 0, 0; h < last; h += strips {
+	for many, apart := 0, 0; h < last; h += many {
 		row, high := s.part(h)
-		strips, apart = 1, 0
+		many, apart = 1, 0
 		if _, same := s.part(h + 7); h+8 <= last && same == high {
-			strips, apart = 8, high
+			many, apart = 8, high
 		}
 		c := p.c[row*p.ldc+p.n:]
 		at := func(i int) int { return i/high*p.lanes + i%high }
 		clear(sums)
-		for i := range strips * high {
+		for i := range many * high {
 			switch p.start {
 			case itself:
 				sums[at(i)] = c[i*p.ldc]
@@ -122,7 +122,7 @@ func (p *block) oneColumn(s strips, h, last int) {
 			}
 		}
 		levels[p.level].column(p.k, &p.a[row*p.k], 4*apart*p.k, 4*high, &p.column[0], &sums[0])
-		for i := range strips * high {
+		for i := range many * high {
 			c[i*p.ldc] = clip(sums[at(i)], p.lo, p.hi)
 		}
 	}

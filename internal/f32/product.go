@@ -40,7 +40,7 @@ type Left struct {
 func PackLeft(a []float32, lda, m, k int) *Left {
 	checkMatrix("a", a, lda, m, k)
 	t := active.tiling()
-	l := &Left{active, m, k, make([]float32, m*k+t.lanes)} // remaining columns read whole registers
+	l := &Left{active, m, k, make([]float32, m*k+t.lanes)} // products with remaining columns read whole registers
 	depths := t.depths(k)
 	for d := range depths.count {
 		first, deep := depths.part(d)
@@ -84,10 +84,10 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 	checkMatrix("c", c, ldc, l.m, n)
 	checkBias(e, l.m)
 	t := l.level.tiling()
-	var column []float32 // the last one, if it is multiplied on its own
-	if few := n % t.lanes; 0 < few && few <= t.few && n > 1 {
+	var column []float32 // the last column of b, if it is multiplied on its own
+	if few := n % t.lanes; 0 < few && few <= t.few {
 		n -= few
-		if few == 1 && levels[l.level].column != nil {
+		if few == 1 && n > 0 && levels[l.level].column != nil {
 			column, scratch = take(scratch, l.k)
 			packPlain(column, b[n:], offsets, 1)
 		} else {

@@ -11,8 +11,8 @@ const (
 	wideRows    = 64
 )
 
-// scratches keeps the scratch memory of Mul64, because many products would
-// keep the garbage collector busy.
+// scratches keeps the scratch memory of Mul64, because allocating it for each
+// product would keep the garbage collector busy.
 var scratches = sync.Pool{New: func() any { return new([]float64) }}
 
 // Mul64 adds a·b to c for an m×k matrix a and a k×n matrix b. If transB is set,

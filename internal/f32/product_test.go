@@ -109,7 +109,8 @@ func TestEpilogue(t *testing.T) {
 			a := random(r, m*k)
 			bound := float32(math.Sqrt(float64(k)) / 2)
 			for i, e := range []*Epilogue{nil, {Bias: random(r, m)}, {Clip: true, Lo: -bound, Hi: bound}, {random(r, m), true, 0, bound}} {
-				// Multiples of all registers must not be mistaken for rows equally far apart.
+				// Offsets that are multiples of the longest register must not be mistaken
+				// for rows equally far apart.
 				unit := 1 + i%2*15
 				b, offsets := random(r, n+unit*2*k), make([]int, k)
 				for i := range offsets {

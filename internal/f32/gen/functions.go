@@ -73,7 +73,7 @@ func (k kernels) function(name string, f func(x reg.VecVirtual) reg.VecVirtual) 
 }
 
 // exp clips x to lo … hi. Within −87 … 88, 2ⁿ is a normal number. This suffices
-// for functions that add eˣ to 1.
+// for functions that add eˣ to 1 or subtract it.
 func (k kernels) exp(x reg.VecVirtual, lo, hi float32) reg.VecVirtual {
 	bound := k.load(k.float(lo))
 	k.VMAXPS(x, bound, x)

@@ -75,7 +75,8 @@ func (k kernels) tile(rows, vectors int) {
 		}
 	})
 	k.Count("two", k.Part(n, 0, 1), func() {
-		// Weights of a convolution of few pixels also come from main memory.
+		// Fetch a ahead, because the weights of a convolution with few pixels come
+		// from main memory.
 		k.PREFETCHT0(at(a, 2048))
 		step1(0)
 		step1(1)
@@ -99,10 +100,11 @@ func (k kernels) tile(rows, vectors int) {
 	k.End()
 }
 
-// column has eight sums, because the multipliers would wait for fewer.
+// column keeps eight sums, because with fewer the multipliers would wait for
+// earlier results.
 func (k kernels) column() {
 	p := k.Begin("column"+k.name, "func(k int, a *float32, apart, step int, x, sums *float32)",
-		"adds a·x to eight registers of sums for strips of a, apart bytes apart, with step bytes for each value of x.", "k", "a", "apart", "step", "x", "sums")
+		"adds a·x to eight registers of sums, one for each strip of a. Strips are apart bytes apart and have step bytes for each value of x.", "k", "a", "apart", "step", "x", "sums")
 	n, a, apart, step, x, sums := p[0], p[1], p[2], p[3], p[4], p[5]
 	triple, second := k.multiple(3, apart), k.GP64()
 	k.LEAQ(Mem{Base: a, Index: apart, Scale: 4}, second)
