@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
+	"sync"
 
 	"cpar/internal/indexdir"
 )
@@ -39,21 +39,43 @@ func limitMemory() (end func()) {
 // spareMemory makes the garbage collector run when the heap has grown by
 // gcPercent and exceeds smallHeap, until `end` is called.
 func spareMemory() (end func()) {
-	before, ended := debug.SetGCPercent(gcPercent), new(atomic.Bool)
-	tuneCollector(ended)
-	return func() {
-		ended.Store(true)
-		debug.SetGCPercent(before)
-	}
+	c := &collector{percent: debug.SetGCPercent(gcPercent), limit: debug.SetMemoryLimit(-1)}
+	c.tune()
+	return c.end
 }
 
-// tuneCollector sets the percentage for the next collection, after which it
-// runs again.
-func tuneCollector(ended *atomic.Bool) {
+// A collector holds the settings of the garbage collector that end restores.
+type collector struct {
+	sync.Mutex
+	percent int
+	limit   int64
+	ended   bool
+}
+
+// tune sets the percentage for the next collection, after which it runs again.
+// Until then, the percentage also applies to a heap that has grown, so a limit
+// bounds the memory.
+func (c *collector) tune() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	if !ended.Load() {
-		debug.SetGCPercent(max(gcPercent, int(100*smallHeap/max(1, live[0].Value.Uint64()))-100))
-		runtime.AddCleanup(new([64]byte), tuneCollector, ended)
+	c.Lock()
+	defer c.Unlock()
+	if c.ended {
+		return
 	}
+	percent, limit := gcPercent, c.limit
+	if small := int(100*smallHeap/max(1<<20, live[0].Value.Uint64())) - 100; small > gcPercent {
+		percent, limit = small, min(limit, smallHeap/3*4)
+	}
+	debug.SetMemoryLimit(limit)
+	debug.SetGCPercent(percent)
+	runtime.AddCleanup(new([64]byte), (*collector).tune, c)
+}
+
+func (c *collector) end() {
+	c.Lock()
+	defer c.Unlock()
+	c.ended = true
+	debug.SetMemoryLimit(c.limit)
+	debug.SetGCPercent(c.percent)
 }
