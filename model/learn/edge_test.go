@@ -253,3 +253,11 @@ func TestFinalFolds(t *testing.T) {
 		}
 	}
 }
+
+func TestReducedPhotos(t *testing.T) {
+	for _, c := range [][3]int{{5000, 10_448, 2679}, {9000, 2000, 5000}, {300, 2000, 300}, {9000, reducedValues + 1, 2}, {0, 0, 0}} {
+		if got := reducedPhotos(c[0], c[1]); got != c[2] {
+			t.Errorf("%d of %d photos of %d values, want %d", got, c[0], c[1], c[2])
+		}
+	}
+}

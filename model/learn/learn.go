@@ -92,7 +92,7 @@ type Options struct {
 	Square    bool
 	Landmarks int    // number of landmarks, capped at n/2, 0 for none
 	Seed      uint64 // seeds principal components and sampling, not secret
-	// Progress, if set, is called on the caller's goroutine after every step.
+	// Progress, if set, is called after every step, by one goroutine at a time.
 	Progress func(done, total int) `json:"-"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -31,8 +32,8 @@ func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *pr
 		at += length
 	}
 	some := rows
-	if most := min(maxReduced, reducedValues/at); rows.N > most {
-		some = rows.pick(sample(rows.N, max(2, most), seed))
+	if most := reducedPhotos(rows.N, at); rows.N > most {
+		some = rows.pick(sample(rows.N, most, seed))
 	}
 	roots, err := some.roots(ctx, 0, some.N, spans...)
 	if err != nil {
@@ -40,8 +41,13 @@ func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *pr
 	}
 	// Several blocks at once occupy the cores while eigenvectors are computed,
 	// which takes one core.
+	var mu sync.Mutex
 	bases, err := parallel.Map("block", len(blocks), func(k int) (*pca.Basis, error) {
-		return pca.Fit(ctx, roots[k], min(blockComponents, blocks[k]), seed)
+		basis, err := pca.Fit(ctx, roots[k], min(blockComponents, blocks[k]), seed)
+		mu.Lock()
+		defer mu.Unlock()
+		steps.step()
+		return basis, err
 	})
 	if err != nil {
 		return nil, err
@@ -50,9 +56,14 @@ func reduce(ctx context.Context, rows Rows, blocks []int, seed uint64, steps *pr
 		if err := r.addBasis(k, basis, roots[k], spans[k]); err != nil {
 			return nil, fmt.Errorf("block %d: %w", k, err)
 		}
-		steps.step()
 	}
 	return r, nil
+}
+
+// reducedPhotos returns the number of photos from which principal components are
+// computed, out of n photos of `values` values each.
+func reducedPhotos(n, values int) int {
+	return min(n, maxReduced, max(2, reducedValues/max(1, values)))
 }
 
 // addBasis adds the basis of block k and scales it by the roots of its values.

@@ -39,7 +39,7 @@ const minVarianceShare = 1e-6
 // result depends only on the rows, `out` and the public seed, up to the
 // rounding of the processor. Errors wrap cpar.ErrInput or ctx's error.
 //
-// Fit needs about 70·in·(out+64) bytes in addition to the rows.
+// Fit needs about 70·in·(out+64) bytes on two cores, in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
 	if err := checkRows(rows, out); err != nil {
 		return nil, fmt.Errorf("fitting principal components: %w", err)

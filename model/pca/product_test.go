@@ -9,7 +9,7 @@ import (
 // Sizes at, below and above panels, tasks and groups of eight rows.
 func TestProducts(t *testing.T) {
 	for _, s := range []struct{ n, in, l int }{
-		{1, 1, 1}, {3, 7, 2}, {31, 130, 17}, {513, 129, 3}, {515, 512, 16}, {530, 1030, 33}, {1024, 128, 20},
+		{1, 1, 1}, {3, 7, 2}, {31, 130, 17}, {513, 129, 3}, {515, 512, 16}, {530, 1030, 33}, {1024, 128, 20}, {2300, 130, 5},
 	} {
 		rows := sloped(s.n, s.in, 0.99, 1)
 		c, err := centre(rows)
