@@ -24,7 +24,8 @@ type workspace struct {
 // the same rows of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
-	// Groups have a power of two of rows, of which this leaves no short remainder.
+	// The number of rows in a group is a power of two. Taking a power of two at a
+	// time leaves no remainder.
 	some := min(1<<bits.Len(uint(operandWords/x.params.RowLen()|1))>>1, k)
 	w := workspace{tiles: make([]mod48.Tile, some), sums: make([][mod48.TileRows][mod48.MaxRequests]uint64, some)}
 	for from := 0; from < k; from += some {

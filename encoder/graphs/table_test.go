@@ -73,8 +73,9 @@ alone, below the table. Other forms of the same networks (opsets 11 to 23, other
 text halves) have no row: TestNetworks and TestTextHalvesMatchONNXRuntime hold them to the same bound, 10⁻⁴. A process that embeds with CLIP
 ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
 
-Three of the narrower ones were also measured as they are (export.py FOLDER PATTERN --full). BenchmarkNetworks measures the last column, the
-time for one image on two cores divided by the time on one, with AVX-512 and with AVX2. Convolutions run on one core:
+Three of the narrower ones were also measured in their original size (export.py FOLDER PATTERN --full). The ratios are CPAR's CPU time
+divided by ONNX Runtime's. The last column is the time for one image on two cores divided by the time on one, with AVX-512 and with AVX2
+(BenchmarkNetworks). It is about 1 for VGG16, because convolutions run on one core:
 
 | network | embedding | error | ratio, AVX-512 | ratio, AVX2 | two cores |
 |---|---|---|---|---|---|

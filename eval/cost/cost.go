@@ -276,7 +276,7 @@ func (c *Cost) Tables() []measure.Table {
 	})
 	tables := []measure.Table{t, owner}
 	if len(c.Sealed) > 0 {
-		batches := measure.Table{Name: "cost-sealed", Title: "One request of scheme sealed and 16 in one pass, from requests to replies, one core", Columns: []string{"kernels", "n", "numbers", "one ms", "16 in one pass ms", "plain read ms", "16 over one", "one over a read"}}
+		batches := measure.Table{Name: "cost-sealed", Title: "One request of scheme sealed and a batch of 16, from requests to replies, one core", Columns: []string{"kernels", "n", "numbers", "one ms", "batch of 16 ms", "plain read ms", "batch over one", "one over a read"}}
 		for _, r := range c.Sealed {
 			one, all, read := float64(r.One)/1e6, float64(r.Batch)/1e6, float64(r.Read)/1e6
 			batches.Rows = append(batches.Rows, []string{r.Kernels, measure.FormatInt(int(r.Records)), measure.FormatInt(int(r.Dim)), measure.FormatDecimal(one, 3), measure.FormatDecimal(all, 3), measure.FormatDecimal(read, 3), measure.FormatDecimal(all/one, 2), measure.FormatDecimal(one/read, 2)})

@@ -15,9 +15,9 @@ import (
 	"cpar/user"
 )
 
-// A SealedBatch holds the lowest times of one request of scheme sealed, of
-// costBatch in one pass, both from decoded requests to encoded replies, and of a
-// plain read of the index, on one core.
+// A SealedBatch holds the lowest times of three operations on one core: one
+// request of scheme sealed, a batch of costBatch requests, and a plain read of
+// the index. The first two include decoding requests and encoding replies.
 type SealedBatch struct {
 	Kernels                        string
 	Records, Dim, One, Batch, Read int64 // times in nanoseconds
@@ -57,6 +57,7 @@ func timeBatches(ctx context.Context, out []SealedBatch, made []user.Photo, n in
 		err = errors.Join(err, measure.WithoutGC(func() error {
 			x, err := sealed.Load(s.Manifest, s.Files.Segments()) // keeps sums that depend on the kernels
 			for round := 0; err == nil && round < 2*scanRounds; round++ {
+				opt.Progress.Report("scans", round, 2*scanRounds)
 				runtime.GC() // earlier replies
 				begun := time.Now()
 				_, err = x.Annotate(ctx, 1, requests[:[]int{1, costBatch}[round%2]])

@@ -233,7 +233,7 @@ func checkCost(t *testing.T, c *cost.Cost, n int) {
 	if b := c.Build; b.Whole < b.PCA+b.Encrypt || b.Lists <= 0 || b.Encrypt <= 0 || b.PCA <= 0 || b.Forest <= 0 || b.IndexBytes < uint64(8*1347*n) || b.Fields == 0 {
 		t.Errorf("build %+v", b)
 	}
-	if last := c.Sealed[len(c.Sealed)-1]; len(c.Sealed)%3 != 0 || c.Sealed[0].Records != int64(n) || last.Records != int64(5*n) {
+	if most := len(c.Sealed); most == 0 || most%3 != 0 || c.Sealed[0].Records != int64(n) || c.Sealed[most-1].Records != int64(5*n) {
 		t.Errorf("sealed %+v", c.Sealed)
 	}
 	for _, b := range c.Sealed {

@@ -103,7 +103,7 @@ func Measurements() []measure.Measurement {
 			{Name: "recall", Short: "measure accuracy against AP"},
 			{Name: "tradeoff", Short: "measure speedup against accuracy"},
 		}},
-		{Name: "cost", Minutes: 1, Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureCost), Short: "measure cloud time against AP, the build and a request"},
+		{Name: "cost", Minutes: 3, Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureCost), Short: "measure cloud time against AP, the build and a request"},
 		{Name: "alphagamma", Minutes: 0.3, Get: measure.InCorpus(quality.MeasureAlphaGamma), Short: "measure error and size of the L1 approximation against α and γ"},
 		{Name: "pca", Minutes: 1, Get: measure.InCorpus(quality.MeasurePCA), Short: "measure the accuracy lost by PCA"},
 		{Name: "sealed", Minutes: 3, Needs: measure.NeedsSize, Get: cost.SealedSteps, Short: "measure quality and cost of schemes sealed and local"},

@@ -138,7 +138,7 @@ func (m *Modulus) centred(w uint64) float64 {
 // With AVX2, Times subtracts 2^(bits−1) from the words of a row, and adds the
 // products of neighbouring words of a row and of a request (gen/tile_avx2.go).
 // fixed returns what is missing for request x modulo q, and Correction for a
-// row. Sums of up to 2¹⁶ words of a request fit in 64 bits.
+// row. A sum of up to 2¹⁶ words fits in 64 bits, because words are below 2⁴⁸.
 
 func (m *Modulus) fixed(x []uint64) uint64 {
 	var hi, lo, h, l, c, sum uint64
