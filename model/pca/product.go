@@ -16,7 +16,7 @@ const (
 	panel = 128
 	// maxParts is the number of parts of X whose sums are kept apart. They are
 	// added in order, so that no result depends on the number of cores. At most
-	// as many cores are used.
+	// maxParts cores take part.
 	maxParts = 8
 )
 
