@@ -74,6 +74,7 @@ func (d *remoteDaemon) start(args ...string) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if err != nil || !ok && !strings.HasPrefix(line, "node ") {
+		d.kill() // completes what it said
 		d.t.Fatalf("it says %q, %v: %s", line, err, d.said.String())
 	}
 	d.url = url

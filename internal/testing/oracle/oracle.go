@@ -6,6 +6,8 @@
 package oracle
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -28,15 +30,22 @@ func Named(t testing.TB, variable string) string {
 	return path
 }
 
-// Port returns a port of 127.0.0.1 that was free a moment ago.
+// Port returns a port of 127.0.0.1 that was free a moment ago. Systems use
+// larger ports for outgoing connections, which could take the port before the
+// caller listens there.
 func Port(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		port := 20_000 + rand.IntN(12_000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal(err)
+	return 0
 }
 
 // Serve starts a program, appends its output to the file `log`, and waits until
