@@ -20,6 +20,15 @@ var scratches = sync.Pool{New: func() any { return new([]float64) }}
 // Products are added in the order of k, so a value of c does not depend on m, n
 // or its position. c must not overlap a or b.
 func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool) {
+	mul64(c, ldc, a, lda, b, ldb, m, n, k, transB, false)
+}
+
+// Sub64 subtracts the product that Mul64 adds.
+func Sub64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool) {
+	mul64(c, ldc, a, lda, b, ldb, m, n, k, transB, true)
+}
+
+func mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB, minus bool) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
 	if transB {
@@ -42,6 +51,11 @@ func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []
 				packWide(&p, b[j*ldb+first:], ldb, wide, true)
 			} else {
 				packWide(&p, b[first*ldb+j:], ldb, wide, false)
+			}
+			if minus {
+				for i, v := range p.b[:roundUp(wide, p.wideWidth)*p.k] {
+					p.b[i] = -v
+				}
 			}
 			for i := 0; i < m; i += wideRows {
 				p.multiply(c[i*ldc+j:], ldc, a[i*lda+first:], lda, min(wideRows, m-i), wide)
@@ -67,6 +81,12 @@ func packWide[T float32 | float64](p *wideBlock, b []T, ldb, n int, transB bool)
 		}
 		if transB {
 			packAcross(to, b[j*ldb:], ldb, wide, p.k, p.wideWidth)
+			continue
+		}
+		if b, same := any(b).([]float64); same {
+			for i := range p.k {
+				copy(to[i*p.wideWidth:], b[i*ldb+j:][:wide])
+			}
 			continue
 		}
 		for i := range p.k {

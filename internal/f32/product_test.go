@@ -297,9 +297,9 @@ func TestMul64(t *testing.T) {
 			for i := range a {
 				a[i] = r.NormFloat64()
 			}
-			wide := make([]float64, len(narrow))
+			wide, minus := make([]float64, len(narrow)), make([]float64, len(narrow))
 			for i, v := range narrow {
-				wide[i] = float64(v)
+				wide[i], minus[i] = float64(v), -float64(v)
 			}
 			for _, transB := range []bool{false, true} {
 				ldb := n + 1
@@ -323,12 +323,13 @@ func TestMul64(t *testing.T) {
 						}
 					}
 				}
-				same := append([]float64(nil), c...)
+				same, less := append([]float64(nil), c...), append([]float64(nil), c...)
 				Mul64(c, n+2, a, k+1, narrow, ldb, m, n, k, transB)
 				Mul64(same, n+2, a, k+1, wide, ldb, m, n, k, transB)
+				Sub64(less, n+2, a, k+1, minus, ldb, m, n, k, transB)
 				for i, w := range want {
-					if math.Abs(c[i]-w) > 1e-13*(1+math.Abs(w))*float64(k) || c[i] != same[i] {
-						t.Fatalf("%v, transposed %v: value %d is %g or %g, want %g", s, transB, i, c[i], same[i], w)
+					if math.Abs(c[i]-w) > 1e-13*(1+math.Abs(w))*float64(k) || c[i] != same[i] || c[i] != less[i] {
+						t.Fatalf("%v, transposed %v: value %d is %g, %g or %g, want %g", s, transB, i, c[i], same[i], less[i], w)
 					}
 				}
 				alone := make([]float64, n)

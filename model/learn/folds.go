@@ -24,7 +24,8 @@ import (
 // addition to those that are needed, because the last ones are inaccurate.
 const spare = 32
 
-// regress computes the regression on all photos.
+// regress computes the regression on all photos. Regressions with other ridges
+// have similar eigenvectors, so they refine those of the first.
 func (v *validation) regress(ctx context.Context, ridge float64, dim int) (r *regression, err error) {
 	return r, parallel.OrLeave(ctx, func() error {
 		r, err = v.whole.regress(ridge*(1-1/float64(len(v.heldOut))), ridge, dim)
@@ -33,7 +34,10 @@ func (v *validation) regress(ctx context.Context, ridge float64, dim int) (r *re
 		}
 		t, _, err := v.whole.whiten(clone(r.gg), ridge)
 		if err == nil {
-			_, r.start, err = eigenvectors(t, min(r.dim+spare, v.f.y.words))
+			_, r.start, err = refined(t, v.start, min(r.dim+spare, v.f.y.words))
+		}
+		if v.start.Cols == 0 {
+			v.start = r.start
 		}
 		return err
 	})

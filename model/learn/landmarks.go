@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -82,15 +81,14 @@ func (f *ccaProblem) setWidths(l blas64.General) bool {
 		}
 		d := distances(columns(l, at, b.basis.rows), columns(l, at, b.basis.rows))
 		at += b.basis.rows
-		var apart []float64
+		apart := make([]float64, 0, d.Rows*(d.Rows-1)/2)
 		total := 0.0
 		for i := range d.Rows {
 			for _, v := range d.Data[i*d.Stride : i*d.Stride+i] {
 				apart, total = append(apart, v), total+v
 			}
 		}
-		slices.Sort(apart)
-		typical := apart[len(apart)/2]
+		typical := selected(apart, len(apart)/2)
 		// The total variance is 1, so a squared distance below 10⁻⁹ is rounding
 		// error.
 		if typical < 1e-9 {
@@ -102,6 +100,35 @@ func (f *ccaProblem) setWidths(l blas64.General) bool {
 		}
 	}
 	return found
+}
+
+// selected returns the value that sorting would move to place k (Hoare,
+// "Algorithm 65: find", 1961). It reorders x.
+func selected(x []float64, k int) float64 {
+	for lo, hi := 0, len(x)-1; lo < hi; {
+		i, j, pivot := lo, hi, x[(lo+hi)/2]
+		for i <= j {
+			for x[i] < pivot {
+				i++
+			}
+			for x[j] > pivot {
+				j--
+			}
+			if i <= j {
+				x[i], x[j] = x[j], x[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return x[k]
+		}
+	}
+	return x[k]
 }
 
 // kernel returns the similarities of the rows of x and l.

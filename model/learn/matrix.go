@@ -38,18 +38,22 @@ func product(a, b blas64.General, transB bool) blas64.General {
 }
 
 // addProduct adds the product to c, which may be other columns of a's matrix.
-func addProduct(c, a, b blas64.General, transB bool) {
+func addProduct(c, a, b blas64.General, transB bool) { each(f32.Mul64[float64], c, a, b, transB) }
+
+// subtract subtracts the product like addProduct.
+func subtract(c, a, b blas64.General, transB bool) { each(f32.Sub64[float64], c, a, b, transB) }
+
+// each applies f32.Mul64 or f32.Sub64 to some rows of a and c at a time.
+func each(multiply func(c []float64, ldc int, a []float64, lda int, b []float64, ldb, m, n, k int, transB bool), c, a, b blas64.General, transB bool) {
 	if c.Rows == 0 || c.Cols == 0 || a.Cols == 0 {
 		return
 	}
 	cores := runtime.GOMAXPROCS(0)
 	most := min(max((a.Rows+cores-1)/cores, fewestRows), mostRows)
-	parallel.Each((a.Rows+most-1)/most, func() func(int) {
-		return func(task int) {
-			from := task * most
-			rows := min(most, a.Rows-from)
-			f32.Mul64(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, c.Cols, a.Cols, transB)
-		}
+	parallel.For((a.Rows+most-1)/most, func(task int) {
+		from := task * most
+		rows := min(most, a.Rows-from)
+		multiply(c.Data[from*c.Stride:], c.Stride, a.Data[from*a.Stride:], a.Stride, b.Data, b.Stride, rows, c.Cols, a.Cols, transB)
 	})
 }
 
@@ -64,21 +68,6 @@ func addSquare(c, a blas64.General) {
 	addSquare(first, left)
 	addProduct(below, right, left, true)
 	addSquare(second, right)
-}
-
-// subtract subtracts the product of a and b from c, like addProduct. It negates
-// the smaller of the two.
-func subtract(c, a, b blas64.General, transB bool) {
-	small := &b
-	if a.Rows*a.Cols < b.Rows*b.Cols {
-		small = &a
-	}
-	minus := matrix(small.Rows, small.Cols)
-	for i := range minus.Rows {
-		floats.SubTo(row(minus, i), row(minus, i), row(*small, i))
-	}
-	*small = minus
-	addProduct(c, a, b, transB)
 }
 
 // solveBlock is the largest triangle that is solved or factorised at once. The
@@ -108,13 +97,25 @@ func divide(l blas64.General) (first, below, second blas64.General) {
 	return columns(slice(l, 0, n), 0, n), columns(bottom, 0, n), columns(bottom, n, l.Rows-n)
 }
 
-// solveRight replaces b by b·L⁻ᵀ, or by b·L⁻¹ if t is blas.NoTrans.
+// solveRight replaces b by b·L⁻ᵀ, or by b·L⁻¹ if t is blas.NoTrans. An empty L
+// stands for the identity.
 func solveRight(t blas.Transpose, l, b blas64.General) {
+	if l.Rows == 0 {
+		return
+	}
 	if l.Rows <= solveBlock {
-		out := product(b, inverse(l), t == blas.Trans)
-		for i := range b.Rows {
-			copy(row(b, i), row(out, i))
-		}
+		right := inverse(l)
+		parallel.Each((b.Rows+fewestRows-1)/fewestRows, func() func(int) {
+			out := matrix(fewestRows, l.Rows)
+			return func(task int) {
+				part := slice(b, task*fewestRows, min((task+1)*fewestRows, b.Rows))
+				clear(out.Data)
+				f32.Mul64(out.Data, out.Stride, part.Data, part.Stride, right.Data, right.Stride, part.Rows, l.Rows, l.Rows, t == blas.Trans)
+				for i := range part.Rows {
+					copy(row(part, i), row(out, i))
+				}
+			}
+		})
 		return
 	}
 	first, below, second := divide(l)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
@@ -19,12 +20,13 @@ import (
 // problem's inputs, which it centres.
 type validation struct {
 	f       *ccaProblem
-	words   [][]string // keywords of every photo, for the ranker
-	whole   *moments   // of all photos
-	heldOut [][]int    // photos of each fold
-	foldOf  []int      // fold of each photo
-	tested  int        // number of folds that are tested, the first ones
-	parts   int        // number of parts in which a fold is measured
+	words   [][]string     // keywords of every photo, for the ranker
+	whole   *moments       // of all photos
+	heldOut [][]int        // photos of each fold
+	foldOf  []int          // fold of each photo
+	tested  int            // number of folds that are tested, the first ones
+	parts   int            // number of parts in which a fold is measured
+	start   blas64.General // eigenvectors of the first regression on all photos
 }
 
 func (f *ccaProblem) validation(ctx context.Context, words [][]string, folds int, seed uint64) (*validation, error) {
@@ -57,7 +59,8 @@ func (v *validation) divide(folds int, seed uint64) {
 // tenth of the photos is usual.
 const measuredFolds = 10
 
-// again returns the samples of one trial on FinalFolds folds.
+// again returns the samples of one trial on FinalFolds folds. It overwrites the
+// inputs x.
 func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.Sample, error) {
 	final := *v
 	final.parts = 1
@@ -66,6 +69,9 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.S
 	if err != nil {
 		return nil, err
 	}
+	// From here on, the inputs are z for all folds.
+	solveRight(blas.Trans, r.factor, v.f.x)
+	r.factor = blas64.General{}
 	samples, err := final.annotate(ctx, o.Dim, func(fold int) (solution, error) {
 		s, err := final.solve(r, fold)
 		if err == nil && o.Square {
@@ -104,12 +110,14 @@ func (v *validation) samples(ctx context.Context, o Options, known []solution) (
 // at a time on each core. Folds with a fifth of the photos are measured in two
 // halves (see measuredFolds).
 func (v *validation) annotate(ctx context.Context, dim int, solve func(fold int) (solution, error)) (samples []rank.Sample, err error) {
-	byFold, errs := make([][]rank.Sample, v.tested), make([]error, v.tested)
+	byFold, errs, inputs := make([][]rank.Sample, v.tested), make([]error, v.tested), v.packed()
 	if err := parallel.Until(ctx, v.tested, func() func(int) {
+		a := annotator{validation: v, inputs: inputs}
 		return func(fold int) {
 			s, err := solve(fold)
 			if err == nil && s.directions.Rows > 0 {
-				byFold[fold] = v.neighbours(v.project(fold, slice(s.directions, 0, min(dim, s.directions.Rows))), fold, s.guesses)
+				a.project(fold, slice(s.directions, 0, min(dim, s.directions.Rows)))
+				byFold[fold] = a.neighbours(fold, s.guesses)
 			}
 			errs[fold] = err
 		}
@@ -141,53 +149,88 @@ func appendNarrow(out []float32, m blas64.General) []float32 {
 	return out
 }
 
-// project returns the vectors of all photos, n × dim, in some directions. The
-// origin is the mean of the training photos.
-func (v *validation) project(fold int, directions blas64.General) []float32 {
-	n, q, dim, held := v.f.x.Rows, directions.Cols, directions.Rows, v.heldOut[fold]
-	all := make([]float32, n*dim)
-	right, scratch, x := appendNarrow(nil, directions), make([]float32, f32.Scratch(rowsAtOnce, dim, q)), make([]float32, 0, rowsAtOnce*q)
-	for from := 0; from < n; from += rowsAtOnce { // all inputs at once would take too much memory
-		x = appendNarrow(x[:0], slice(v.f.x, from, min(from+rowsAtOnce, n)))
-		f32.Mul(all[from*dim:], dim, x, q, right, q, len(x)/q, dim, q, true, scratch)
+// packedRows is the number of photos in a matrix that packed returns.
+const packedRows = 2048
+
+// packed returns the inputs of all photos as matrices q × packedRows.
+func (v *validation) packed() (parts []*f32.Right) {
+	var values []float32
+	for from := 0; from < v.f.x.Rows; from += packedRows {
+		some := slice(v.f.x, from, min(from+packedRows, v.f.x.Rows))
+		values = appendNarrow(values[:0], some)
+		parts = append(parts, f32.PackRight(values, some.Cols, some.Cols, some.Rows, true))
 	}
-	mean, centred := make([]float64, dim), make([]float64, dim)
-	for _, i := range held {
-		for k, x := range all[i*dim:][:dim] {
-			mean[k] -= float64(x) / float64(n-len(held)) // because all photos have the mean 0
+	return parts
+}
+
+// An annotator annotates the photos of one fold after the other.
+type annotator struct {
+	*validation
+	inputs                    []*f32.Right
+	vectors, cosines, scratch []float32 // vectors of all photos, dim × n
+}
+
+// resized returns n values, with the memory of x if it is large enough.
+func resized(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
+
+// project computes the vectors of all photos in some directions. The origin is
+// the mean of the training photos.
+func (a *annotator) project(fold int, directions blas64.General) {
+	n, q, dim, held := a.f.x.Rows, directions.Cols, directions.Rows, a.heldOut[fold]
+	a.vectors, a.scratch = resized(a.vectors, dim*n), resized(a.scratch, a.inputs[0].Scratch(dim))
+	left := appendNarrow(nil, directions)
+	for i, part := range a.inputs {
+		part.Mul(a.vectors[i*packedRows:], n, left, q, dim, nil, a.scratch)
+	}
+	squares := make([]float64, n)
+	for values := range slices.Chunk(a.vectors, n) {
+		mean := 0.0
+		for _, i := range held {
+			mean -= float64(values[i]) / float64(n-len(held)) // because all photos have the mean 0
+		}
+		for i, x := range values {
+			centred := float64(x) - mean
+			values[i] = float32(centred)
+			squares[i] += centred * centred
 		}
 	}
-	for vector := range slices.Chunk(all, dim) {
-		for k, x := range vector {
-			centred[k] = float64(x) - mean[k]
+	for i, s := range squares {
+		if squares[i] = 1 / math.Sqrt(s); !(s > 0) || math.IsInf(s, 0) {
+			squares[i] = 0
 		}
-		copy(vector, unit(centred))
 	}
-	return all
+	for values := range slices.Chunk(a.vectors, n) {
+		for i, x := range values {
+			values[i] = float32(float64(x) * squares[i])
+		}
+	}
 }
 
 // neighbours returns the photos of a fold with their neighbours among the other
-// photos, for the vectors of all photos.
-func (v *validation) neighbours(all []float32, fold int, guesses [][]float32) (samples []rank.Sample) {
+// photos.
+func (a *annotator) neighbours(fold int, guesses [][]float32) (samples []rank.Sample) {
 	const most = 256
-	n, held := v.f.x.Rows, v.heldOut[fold]
-	dim, size := len(all)/n, (len(held)+v.parts-1)/v.parts
-	cosines, scratch := make([]float32, min(most, len(held))*n), make([]float32, f32.Scratch(most, n, dim))
+	n, held := a.f.x.Rows, a.heldOut[fold]
+	dim, size := len(a.vectors)/n, (len(held)+a.parts-1)/a.parts
+	a.cosines, a.scratch = resized(a.cosines, min(most, len(held))*n), resized(a.scratch, f32.Scratch(most, n, dim))
+	cosines := a.cosines
 	for now := range slices.Chunk(held, most) {
-		var asked []float32
+		asked := make([]float32, 0, len(now)*dim)
 		for _, photo := range now {
-			asked = append(asked, all[photo*dim:][:dim]...)
+			for k := range dim {
+				asked = append(asked, a.vectors[k*n+photo])
+			}
 		}
-		f32.Mul(cosines, n, asked, dim, all, dim, len(now), n, dim, true, scratch)
+		f32.Mul(cosines, n, asked, dim, a.vectors, n, len(now), n, dim, false, a.scratch)
 		for i, photo := range now {
 			place, cosines := len(samples), cosines[i*n:][:n]
-			s := rank.Sample{Truth: v.words[photo], Fold: place / size, Photo: photo, Near: make([]rank.Neighbour, 0, rank.MostNeighbours),
-				Guess: &rank.Guess{Words: v.f.y.column, Share: guesses[place]}}
+			s := rank.Sample{Truth: a.words[photo], Fold: place / size, Photo: photo, Near: make([]rank.Neighbour, 0, rank.MostNeighbours),
+				Guess: &rank.Guess{Words: a.f.y.column, Share: guesses[place]}}
 			for _, own := range held {
 				cosines[own] = float32(math.Inf(-1))
 			}
 			for _, k := range largest(cosines, rank.MostNeighbours) {
-				s.Near = append(s.Near, rank.Neighbour{Dis: max(0, 2-2*float64(cosines[k])), Keywords: v.words[k]})
+				s.Near = append(s.Near, rank.Neighbour{Dis: max(0, 2-2*float64(cosines[k])), Keywords: a.words[k]})
 			}
 			samples = append(samples, s)
 		}

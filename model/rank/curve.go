@@ -210,28 +210,19 @@ const regularization = 1e-2
 
 // logistic fits the regression of outcomes on the terms by Newton's method with
 // step halving.
-func logistic(ctx context.Context, r *predictions) ([curveTerms]float64, error) {
-	loss := func(c [curveTerms]float64) float64 {
-		sum := regularization / 2 * dot(c, c)
-		for i := range r.x {
-			z := dot(c, r.x[i])
-			sum += r.weights[i] * (max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - r.right[i]*z)
-		}
-		return sum
-	}
-	var c [curveTerms]float64
-	now := loss(c)
+func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err error) {
+	now, h, g := r.loss(c)
 	for range 50 {
 		if err := ctx.Err(); err != nil {
 			return c, err
 		}
-		step, size := solve(r.slopes(c)), 1.0
+		step, size := solve(h, g), 1.0
 		next, then := c, now
 		for range 30 {
 			for j := range c {
 				next[j] = c[j] - size*step[j]
 			}
-			if then = loss(next); then <= now {
+			if then, h, g = r.loss(next); then <= now {
 				break
 			}
 			size /= 2
@@ -248,22 +239,32 @@ func logistic(ctx context.Context, r *predictions) ([curveTerms]float64, error) 
 	return c, nil
 }
 
-func (r *predictions) slopes(c [curveTerms]float64) (h [curveTerms][curveTerms]float64, g [curveTerms]float64) {
+// loss returns the regularized loss of coefficients c with its second and first
+// derivatives.
+func (r *predictions) loss(c [curveTerms]float64) (sum float64, h [curveTerms][curveTerms]float64, g [curveTerms]float64) {
+	sum = regularization / 2 * dot(c, c)
 	for j := range g {
 		g[j] = regularization * c[j]
 		h[j][j] = regularization
 	}
 	for i := range r.x {
-		p := sigmoid(dot(c, r.x[i]))
+		x := &r.x[i]
+		z := dot(c, *x)
+		small := math.Exp(-math.Abs(z))
+		p := 1 / (1 + small)
+		if z < 0 {
+			p = small / (1 + small)
+		}
+		sum += r.weights[i] * (max(z, 0) + math.Log1p(small) - r.right[i]*z)
 		wrong, bend := r.weights[i]*(p-r.right[i]), r.weights[i]*p*(1-p)
 		for j := range g {
-			g[j] += wrong * r.x[i][j]
+			g[j] += wrong * x[j]
 			for k := range g {
-				h[j][k] += bend * r.x[i][j] * r.x[i][k]
+				h[j][k] += bend * x[j] * x[k]
 			}
 		}
 	}
-	return h, g
+	return sum, h, g
 }
 
 // solve returns h⁻¹g for a positive definite h, by elimination.
