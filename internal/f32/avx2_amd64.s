@@ -1397,7 +1397,7 @@ store:
 	RET
 
 // func wide1x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·wide1x12AVX2(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1419,6 +1419,7 @@ one:
 	VFMADD231PD  Y3, Y6, Y0
 	VFMADD231PD  Y4, Y6, Y1
 	VFMADD231PD  Y5, Y6, Y2
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x00000060, DX
 	DECQ         AX
@@ -1432,7 +1433,7 @@ one_done:
 	RET
 
 // func wide2x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·wide2x12AVX2(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1462,6 +1463,7 @@ one:
 	VFMADD231PD  Y6, Y9, Y3
 	VFMADD231PD  Y7, Y9, Y4
 	VFMADD231PD  Y8, Y9, Y5
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x00000060, DX
 	DECQ         AX
@@ -1479,7 +1481,7 @@ one_done:
 	RET
 
 // func wide3x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·wide3x12AVX2(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1517,6 +1519,7 @@ one:
 	VFMADD231PD  Y9, Y12, Y6
 	VFMADD231PD  Y10, Y12, Y7
 	VFMADD231PD  Y11, Y12, Y8
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x00000060, DX
 	DECQ         AX
@@ -1538,7 +1541,7 @@ one_done:
 	RET
 
 // func wide4x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·wide4x12AVX2(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1584,6 +1587,7 @@ one:
 	VFMADD231PD  Y12, Y15, Y9
 	VFMADD231PD  Y13, Y15, Y10
 	VFMADD231PD  Y14, Y15, Y11
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000060, DX
 	DECQ         AX

@@ -4931,7 +4931,7 @@ store:
 	RET
 
 // func wide1x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide1x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -4953,6 +4953,7 @@ one:
 	VFMADD231PD  Z3, Z6, Z0
 	VFMADD231PD  Z4, Z6, Z1
 	VFMADD231PD  Z5, Z6, Z2
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX
@@ -4966,7 +4967,7 @@ one_done:
 	RET
 
 // func wide2x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide2x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -4996,6 +4997,7 @@ one:
 	VFMADD231PD  Z6, Z9, Z3
 	VFMADD231PD  Z7, Z9, Z4
 	VFMADD231PD  Z8, Z9, Z5
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000010, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX
@@ -5013,7 +5015,7 @@ one_done:
 	RET
 
 // func wide3x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide3x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5051,6 +5053,7 @@ one:
 	VFMADD231PD  Z9, Z12, Z6
 	VFMADD231PD  Z10, Z12, Z7
 	VFMADD231PD  Z11, Z12, Z8
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000018, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX
@@ -5072,7 +5075,7 @@ one_done:
 	RET
 
 // func wide4x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide4x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5118,6 +5121,7 @@ one:
 	VFMADD231PD  Z12, Z15, Z9
 	VFMADD231PD  Z13, Z15, Z10
 	VFMADD231PD  Z14, Z15, Z11
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX
@@ -5143,7 +5147,7 @@ one_done:
 	RET
 
 // func wide5x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide5x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5197,6 +5201,7 @@ one:
 	VFMADD231PD  Z15, Z18, Z12
 	VFMADD231PD  Z16, Z18, Z13
 	VFMADD231PD  Z17, Z18, Z14
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000028, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX
@@ -5226,7 +5231,7 @@ one_done:
 	RET
 
 // func wide6x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide6x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5288,6 +5293,7 @@ one:
 	VFMADD231PD  Z18, Z21, Z15
 	VFMADD231PD  Z19, Z21, Z16
 	VFMADD231PD  Z20, Z21, Z17
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000030, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX
@@ -5321,7 +5327,7 @@ one_done:
 	RET
 
 // func wide7x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide7x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5391,6 +5397,7 @@ one:
 	VFMADD231PD  Z21, Z24, Z18
 	VFMADD231PD  Z22, Z24, Z19
 	VFMADD231PD  Z23, Z24, Z20
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000038, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX
@@ -5428,7 +5435,7 @@ one_done:
 	RET
 
 // func wide8x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·wide8x24AVX512(SB), NOSPLIT, $0-40
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5506,6 +5513,7 @@ one:
 	VFMADD231PD  Z24, Z27, Z21
 	VFMADD231PD  Z25, Z27, Z22
 	VFMADD231PD  Z26, Z27, Z23
+	PREFETCHT0   2048(CX)
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x000000c0, DX
 	DECQ         AX

@@ -6,8 +6,10 @@ import (
 )
 
 const (
-	// wideColumns columns of b and wideRows rows of a are packed at once.
+	// wideColumns columns of b and packedRows rows of a are packed at once.
+	// Blocks of wideRows rows stay in the second-level cache.
 	wideColumns = 240 // whole tiles at every level
+	packedRows  = 512
 	wideRows    = 64
 )
 
@@ -38,27 +40,31 @@ func mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []
 	}
 	p := wideBlock{tiling: active.tiling(), level: active}
 	own, depth := p.wideRows*p.wideWidth, min(k, maxDepth)
-	left, right := min(m, wideRows)*depth, min(roundUp(n, p.wideWidth), wideColumns)*depth
+	left, right := min(m, packedRows)*depth, min(roundUp(n, p.wideWidth), wideColumns)*depth
 	scratch := scratches.Get().(*[]float64)
 	defer scratches.Put(scratch)
 	*scratch = slices.Grow((*scratch)[:0], own+left+right)
 	p.own, p.a, p.b = (*scratch)[:own:own], (*scratch)[own:own+left], (*scratch)[own+left:own+left+right]
-	for first := 0; first < k; first += maxDepth {
-		p.k = min(maxDepth, k-first)
-		for j := 0; j < n; j += wideColumns {
-			wide := min(wideColumns, n-j)
-			if transB {
-				packWide(&p, b[j*ldb+first:], ldb, wide, true)
-			} else {
-				packWide(&p, b[first*ldb+j:], ldb, wide, false)
-			}
-			if minus {
-				for i, v := range p.b[:roundUp(wide, p.wideWidth)*p.k] {
-					p.b[i] = -v
+	for top := 0; top < m; top += packedRows {
+		high := min(packedRows, m-top)
+		for first := 0; first < k; first += maxDepth {
+			p.k = min(maxDepth, k-first)
+			p.packLeft(a[top*lda+first:], lda, high)
+			for j := 0; j < n; j += wideColumns {
+				wide := min(wideColumns, n-j)
+				if transB {
+					packWide(&p, b[j*ldb+first:], ldb, wide, true)
+				} else {
+					packWide(&p, b[first*ldb+j:], ldb, wide, false)
 				}
-			}
-			for i := 0; i < m; i += wideRows {
-				p.multiply(c[i*ldc+j:], ldc, a[i*lda+first:], lda, min(wideRows, m-i), wide)
+				if minus {
+					for i, v := range p.b[:roundUp(wide, p.wideWidth)*p.k] {
+						p.b[i] = -v
+					}
+				}
+				for i := 0; i < high; i += wideRows {
+					p.multiply(c[(top+i)*ldc+j:], ldc, p.a[i*p.k:], min(wideRows, high-i), wide)
+				}
 			}
 		}
 	}
@@ -97,18 +103,26 @@ func packWide[T float32 | float64](p *wideBlock, b []T, ldb, n int, transB bool)
 	}
 }
 
-func (p *wideBlock) multiply(c []float64, ldc int, a []float64, lda, m, n int) {
-	s := stripsOf(m, p.wideRows)
-	for i := range s.count {
-		first, rows := s.part(i)
-		packAcross(p.a[first*p.k:][:rows*p.k], a[first*lda:], lda, rows, p.k, rows)
+// packLeft packs m rows of a, block by block.
+func (p *wideBlock) packLeft(a []float64, lda, m int) {
+	for block := 0; block < m; block += wideRows {
+		s := stripsOf(min(wideRows, m-block), p.wideRows)
+		for i := range s.count {
+			first, rows := s.part(i)
+			packAcross(p.a[(block+first)*p.k:][:rows*p.k], a[(block+first)*lda:], lda, rows, p.k, rows)
+		}
 	}
+}
+
+// multiply adds the product of m packed rows and n packed columns to c.
+func (p *wideBlock) multiply(c []float64, ldc int, a []float64, m, n int) {
+	s := stripsOf(m, p.wideRows)
 	for j := 0; j < n; j += p.wideWidth {
 		wide := min(p.wideWidth, n-j)
 		b := p.b[j*p.k:][:p.k*p.wideWidth]
 		for i := range s.count {
 			first, rows := s.part(i)
-			packed, to := p.a[first*p.k:][:rows*p.k], c[first*ldc+j:]
+			packed, to := a[first*p.k:][:rows*p.k], c[first*ldc+j:]
 			if wide == p.wideWidth {
 				p.level.wide(rows, p.k, packed, b, to, ldc)
 				continue

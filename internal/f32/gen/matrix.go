@@ -211,6 +211,7 @@ func (k kernels) wide(rows int) {
 				k.VFMADD231PD(y[v], x, acc[r][v])
 			}
 		}
+		k.PREFETCHT0(at(a, 2048))
 		k.Advance(8*rows, a)
 		k.Advance(wideVectors*k.bytes(), b)
 	})
