@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -26,16 +27,11 @@ type moments struct {
 
 // momentsOf computes the sums over photos with inputs x and keywords `of`.
 func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*moments, error) {
-	xx, err := squares(ctx, x)
-	if err != nil {
-		return nil, err
-	}
 	m := &moments{n: float64(x.Rows), sx: make([]float64, x.Cols), sy: make([]float64, words),
-		xx: xx, yx: matrix(words, x.Cols), yy: matrix(words, words)}
+		yx: matrix(words, x.Cols), yy: matrix(words, words)}
+	var square sync.WaitGroup // begun first, because it takes the longest
+	square.Go(func() { m.xx = squares(ctx, x) })
 	for i, words := range of {
-		if i%256 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		floats.Add(m.sx, row(x, i))
 		for _, w := range words {
 			m.sy[w]++
@@ -45,16 +41,14 @@ func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*m
 			}
 		}
 	}
-	return m, nil
+	square.Wait()
+	return m, ctx.Err()
 }
 
-// squares returns xᵀx.
-func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
+// squares returns xᵀx, unless ctx ends.
+func squares(ctx context.Context, x blas64.General) blas64.General {
 	out := matrix(x.Cols, x.Cols)
-	for from := 0; from < x.Rows; from += rowsAtOnce {
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
+	for from := 0; from < x.Rows && ctx.Err() == nil; from += rowsAtOnce {
 		addSquare(out, transposed(slice(x, from, min(from+rowsAtOnce, x.Rows))))
 	}
 	for i := range out.Rows {
@@ -62,7 +56,7 @@ func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
 			row(out, j)[i] = row(out, i)[j]
 		}
 	}
-	return out, nil
+	return out
 }
 
 func rowsOf(m blas64.General, use []int) blas64.General {

@@ -240,18 +240,25 @@ func (a *annotator) neighbours(fold int, guesses [][]float32) (samples []rank.Sa
 
 // largest returns the places of the k largest values above −∞, the largest
 // first. The k-th largest among the maxima of at least 2·k parts is a lower bound.
-func largest(x []float32, k int) (top []int) {
-	var maxima []float32
+func largest(x []float32, k int) []int {
+	maxima := make([]float32, 0, 2*k+1)
 	for part := range slices.Chunk(x, max(1, len(x)/(2*k))) {
 		maxima = append(maxima, f32.Largest(part))
 	}
 	slices.Sort(maxima)
 	maxima = maxima[max(0, len(maxima)-k):]
+	keys := make([]int64, 0, 2*k) // in the order of falling values, then of places
 	for i, v := range x {
 		if v >= maxima[0] && v > float32(math.Inf(-1)) {
-			top = append(top, i)
+			bits := int32(math.Float32bits(v))
+			rising := bits ^ bits>>31&math.MaxInt32 // negative floats rise as their bits fall
+			keys = append(keys, int64(i)-int64(rising)<<32)
 		}
 	}
-	slices.SortFunc(top, func(a, b int) int { return cmp.Or(cmp.Compare(x[b], x[a]), a-b) })
-	return top[:min(k, len(top))]
+	slices.Sort(keys)
+	top := make([]int, min(k, len(keys)))
+	for i := range top {
+		top[i] = int(uint32(keys[i]))
+	}
+	return top
 }
