@@ -91,7 +91,7 @@ func (c rulesChange) apply(v *vocabulary.Vocabulary) (*vocabulary.Vocabulary, er
 }
 
 func (s *Server) setVocabulary(w http.ResponseWriter, r *http.Request) (any, error) {
-	c, err := largeBody[rulesChange](w, r, 2*vocabulary.MaxBytes) // a line feed takes two bytes in JSON
+	c, err := body[rulesChange](w, r, 2*vocabulary.MaxBytes) // a line feed takes two bytes in JSON
 	if err != nil {
 		return nil, err
 	}
