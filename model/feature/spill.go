@@ -36,7 +36,6 @@ func (s *Spill) buffer(n int) *[]byte {
 	return b
 }
 
-// place is the place of a photo's vectors in a Spill.
 type place struct {
 	spill *Spill
 	at    int64

@@ -175,7 +175,6 @@ func sigmoid(x float64) float64 {
 	return 1 / (1 + math.Exp(-min(max(x, -36), 36)))
 }
 
-// Bin is one bin of a reliability diagram.
 type Bin struct {
 	Predicted float64 `json:"said"`  // mean probability
 	Observed  float64 `json:"found"` // share that was right

@@ -65,7 +65,6 @@ type Added struct {
 	Warnings []error `json:"-"`
 }
 
-// LeftOut describes a photo that could not be read.
 type LeftOut struct {
 	Path string `json:"path"`
 	Err  error  `json:"-"`

@@ -54,7 +54,6 @@ type AnnotateOptions struct {
 	Progress progress.Func
 }
 
-// Annotated holds the keywords of one photo, or an error.
 type Annotated struct {
 	Photo    string
 	Number   int // position among the photos passed

@@ -108,7 +108,6 @@ func within(ranges [][2]int, i int) bool {
 	return slices.ContainsFunc(ranges, func(r [2]int) bool { return r[0] <= i && i <= r[1] })
 }
 
-// An undoing requests the undo of an action.
 type undoing struct {
 	Action int `json:"action"`
 }

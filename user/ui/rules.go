@@ -24,7 +24,6 @@ type mapped struct {
 	Written []string `json:"written"`
 }
 
-// A rulesView is the vocabulary as the page shows it.
 type rulesView struct {
 	Text      string            `json:"text"` // the vocabulary in TOML
 	Rules     vocabulary.Counts `json:"rules"`

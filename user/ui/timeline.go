@@ -24,7 +24,6 @@ type span struct {
 	Photos int    `json:"photos"`
 }
 
-// A shot is a photo in a timeline.
 type shot struct {
 	ID     string   `json:"id"`
 	Name   string   `json:"name"`

@@ -13,7 +13,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A view is a photo as shown on the page.
 type view struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`   // name of the file
