@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"cpar"
-	"cpar/internal/parallel"
 )
 
 // A Spill keeps the vectors of many photos in a temporary file instead of in
@@ -119,9 +118,4 @@ func (v *Vectors) Load() (*Vectors, error) {
 		out.Embedding.Values, _ = decodeEmbedding(b[vectorsSize:])
 	}
 	return out, nil
-}
-
-// LoadAll loads the vectors of several photos.
-func LoadAll(photos []*Vectors) ([]*Vectors, error) {
-	return parallel.Map("image", len(photos), func(i int) (*Vectors, error) { return photos[i].Load() })
 }
