@@ -52,9 +52,7 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 		if len(w.path) == 0 {
 			return 0, false
 		}
-		end := len(w.path) - 1
-		last := w.path[end]
-		w.path = w.path[:end]
+		last := w.pop()
 		node := &w.nodes[last.node]
 		w.ahead, w.plane = last.far, node.Plane
 		// Algorithm 1, Vis: a record visited in another tree is not scored
@@ -73,6 +71,12 @@ func (w *walk) descend(k uint32, s *searcher) {
 		w.path = append(w.path, step{node: k, far: far})
 		k = near
 	}
+}
+
+func (w *walk) pop() step {
+	last := w.path[len(w.path)-1]
+	w.path = w.path[:len(w.path)-1]
+	return last
 }
 
 func (s *searcher) sides(node *Node) (near, far uint32) {
