@@ -31,7 +31,6 @@ var blobName = regexp.MustCompile(`^[a-z0-9_-][a-z0-9._-]{0,127}$`)
 // slash, so it is safe as the name of a file.
 func ValidBlobName(name string) bool { return blobName.MatchString(name) }
 
-// AlbumInfo describes an album in an AlbumList.
 type AlbumInfo struct {
 	Album string `json:"album" doc:"The id of the album, with 32 lower-case hexadecimal digits"`
 	Blobs int    `json:"blobs" doc:"The number of blobs in the album"`

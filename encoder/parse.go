@@ -18,7 +18,6 @@ type Limits = onnx.Limits
 // DefaultLimits admit common image networks up to the size of CLIP ViT-L.
 var DefaultLimits = onnx.DefaultLimits
 
-// Options configure how a model is read.
 type Options struct {
 	Limits Limits
 	// Embedding names the tensor that Embed returns. It need not be an output.

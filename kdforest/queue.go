@@ -9,5 +9,4 @@ type Hit = topk.Hit
 // Queue of Algorithm 1.
 type Queue = topk.Queue
 
-// NewQueue returns an empty queue of at most `limit` hits.
 func NewQueue(limit int) *Queue { return topk.NewQueue(limit) }

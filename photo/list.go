@@ -223,8 +223,7 @@ func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail 
 
 // Cause strips the path from an error, because callers add an escaped path.
 func Cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

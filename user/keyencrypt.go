@@ -43,8 +43,7 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	who.SetMaxWorkFactor(maxWork)
 	defer giveBack()
 	out, err := decryptWith(text, who)
-	var wrong *age.NoIdentityMatchError
-	if errors.As(err, &wrong) {
+	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong {
 		return nil, errPassphrase
 	}
 	return out, err

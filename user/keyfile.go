@@ -216,7 +216,10 @@ func parseKey(text []byte) (*Key, error) {
 		var err error
 		switch first {
 		case keyLine:
-			err = k.parseSeed(strings.TrimSpace(rest))
+			digits := strings.TrimSpace(rest)
+			if n, wrong := hex.Decode(k.secret[:], []byte(digits[:min(len(digits), 64)])); wrong != nil || n != 32 || len(digits) != 64 {
+				err = fmt.Errorf("%w: the key line is damaged; use a copy of the file", cpar.ErrKey)
+			}
 		case allowsLine:
 			if k.allows, err = ParsePolicy(rest); err != nil {
 				err = fmt.Errorf("%w: the line of allowed schemes is damaged; use a copy of the file", cpar.ErrKey)
@@ -236,11 +239,4 @@ func parseKey(text []byte) (*Key, error) {
 
 func isOurs(first string) bool {
 	return len(first) >= len(ourLines) && strings.EqualFold(first[:len(ourLines)], ourLines)
-}
-
-func (k *Key) parseSeed(digits string) error {
-	if n, err := hex.Decode(k.secret[:], []byte(digits[:min(len(digits), 64)])); err != nil || n != 32 || len(digits) != 64 {
-		return fmt.Errorf("%w: the key line is damaged; use a copy of the file", cpar.ErrKey)
-	}
-	return nil
 }

@@ -18,7 +18,6 @@ import (
 // prints as redacted.
 type Pending struct {
 	seed.Redacted
-	owner       *Owner
 	replyReader index.ReplyReader
 }
 
@@ -42,7 +41,7 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	return &Pending{owner: o, replyReader: reader}, q, nil
+	return &Pending{replyReader: reader}, q, nil
 }
 
 // Asked returns the number of cells (hidden groups of records) that every search
@@ -65,7 +64,7 @@ func (o *Owner) requests(v *vector.Vector, p cpar.Params, every bool) ([]*Pendin
 	}
 	pending := make([]*Pending, len(readers))
 	for i, r := range readers {
-		pending[i] = &Pending{owner: o, replyReader: r}
+		pending[i] = &Pending{replyReader: r}
 	}
 	return pending, requests, nil
 }

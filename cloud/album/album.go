@@ -92,7 +92,6 @@ type Object struct {
 	Modified time.Time
 }
 
-// A Ref names a blob in an album of a tenant.
 type Ref struct{ Tenant, Album, Name string }
 
 func (r Ref) String() string { return "blob " + r.Album + "/" + r.Name }

@@ -66,7 +66,6 @@ type Options struct {
 	ConnState func(net.Conn, http.ConnState)
 }
 
-// A Server listens at an address.
 type Server struct {
 	o         Options
 	listener  *listener

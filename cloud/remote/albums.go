@@ -17,7 +17,6 @@ import (
 // so that listing indexes does not list albums.
 const albumsDir = "albums/"
 
-// Albums implements store.Backend.
 func (s *Store) Albums() album.Objects { return albums{s} }
 
 type albums struct{ *Store }

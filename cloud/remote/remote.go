@@ -152,10 +152,6 @@ func folder(k store.IndexRef) string { return tenantFolder(k.Tenant) + k.Index.S
 
 func segmentName(k store.IndexRef, d cpar.Digest) string { return folder(k) + segmentsDir + d.String() }
 
-func versionName(k store.IndexRef, n uint64) string {
-	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
-}
-
 func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	all := []string{""}
 	for _, folder := range []string{"", albumsDir} {

@@ -67,7 +67,7 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 		if n := len(x.versions); n > 0 {
 			next = x.versions[n-1].n + 1
 		}
-		if err := s.bucket.PutIfAbsent(ctx, versionName(k, next), b); !errors.Is(err, blob.ErrExists) {
+		if err := s.bucket.PutIfAbsent(ctx, fmt.Sprintf("%s%s%020d", folder(k), versionsDir, next), b); !errors.Is(err, blob.ErrExists) {
 			return err
 		}
 	}

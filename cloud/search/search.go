@@ -21,7 +21,6 @@ import (
 	"cpar/kdforest"
 )
 
-// Options configures how a search runs.
 type Options struct {
 	// Workers is the number of goroutines that share a request or batch. The
 	// default is the number of cores. A forest search that prunes or is traced

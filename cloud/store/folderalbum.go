@@ -23,7 +23,6 @@ const albumsName = "albums"
 // uploadLabel marks the names of temporary files, as in package indexdir.
 const uploadLabel = "upload"
 
-// Albums implements Backend.
 func (f *Folder) Albums() album.Objects { return folderAlbums{f} }
 
 type folderAlbums struct{ *Folder }

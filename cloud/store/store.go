@@ -160,7 +160,6 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	return s
 }
 
-// Albums returns the store of all tenants' albums.
 func (s *Store[T]) Albums() *album.Store { return s.albums }
 
 // Close releases the backend. Open handles stay valid until released.

@@ -59,8 +59,7 @@ func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, args []string) error { return tellConflict(cmd, f.asJSON, run(cmd, args)) }
 	f.keys.add(c)
 	f.cloud.add(c)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return jsonFlag(c, &f.asJSON)
 }
 
 // open opens the album. If fresh is false, open sends a request to the cloud only

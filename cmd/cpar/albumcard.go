@@ -57,7 +57,5 @@ A new device without a card believes the first state of the album that a cloud s
 		},
 	}
 	keys.add(c)
-	dryRunFlag(c, &dryRun)
-	jsonFlag(c, &asJSON)
-	return c
+	return writerFlags(c, &dryRun, &asJSON)
 }

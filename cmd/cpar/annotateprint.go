@@ -113,15 +113,6 @@ func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	return err
 }
 
-// written returns the words to write into a CSV file, or nil if words are only
-// printed.
-func (p *annotatePrinter) written() []photoWords {
-	if !p.f.words.write {
-		return nil
-	}
-	return p.words
-}
-
 // finish prints the results of n photos even if a later step failed, because the
 // requests have already been sent.
 func (p *annotatePrinter) finish(sum library.Summary, broken error, n int) error {
@@ -165,7 +156,11 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 		}
 	}
 	if p.f.write.to == toCSV && !p.o.DryRun && broken == nil {
-		n, err := writeCSV(p.f.write.out, p.all, p.written())
+		words := p.words
+		if !p.f.words.write { // words are only printed
+			words = nil
+		}
+		n, err := writeCSV(p.f.write.out, p.all, words)
 		if err != nil {
 			return err
 		}

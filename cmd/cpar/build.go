@@ -118,9 +118,7 @@ encrypted, and cpar inspect --key shows it.`,
 	c.Flags().StringVar(&f.vocabulary, "vocabulary", "", "`file` with a vocabulary for the index, see cpar words")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first unusable photo")
 	f.cache.add(c)
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 // With schemeAuto or profileAuto, build measures the alternatives and chooses

@@ -68,7 +68,5 @@ A new device without a card believes the first index that a cloud shows.`,
 	}
 	keys.add(c)
 	c.Flags().BoolVar(&force, "force", false, "accept a card that is older than or different from what this device has seen")
-	dryRunFlag(c, &dryRun)
-	jsonFlag(c, &asJSON)
-	return c
+	return writerFlags(c, &dryRun, &asJSON)
 }

@@ -42,8 +42,7 @@ also names a cloud, no other cloud receives the token.
 			return table.Print(cmd.OutOrStdout(), file, all, asJSON)
 		},
 	}
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 // table lists the flags that environment variables and the configuration file

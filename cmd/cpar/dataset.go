@@ -76,8 +76,7 @@ keyword was left out.`,
 	}
 	c.Flags().BoolVar(&o.Strict, "strict", false, "fail if a photo or a keyword was left out")
 	peopleFlag(c, &o.IncludePeople)
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 // kindsOfCollections describes formats of collections by phrases for use in a

@@ -57,9 +57,7 @@ delete asks for confirmation. Without a terminal it needs --yes.`,
 	f.keys.add(c)
 	f.cloud.add(c)
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 func (f *deleteFlags) run(cmd *cobra.Command, text string) error {

@@ -63,9 +63,7 @@ thousand photos this takes about a minute.`,
 	c.Flags().StringVar(&f.Keep, "keep", "", "keep key, index, the server's data and log in this `folder`")
 	c.Flags().IntVar(&f.Keywords, "keywords", demo.Likely, "maximum number of keywords per photo")
 	c.Flags().StringVar(&f.cache, "cache", "", "keep features between runs in this `folder`, in the clear")
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 func (f *demoFlags) check() error {

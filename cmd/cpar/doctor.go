@@ -71,8 +71,7 @@ about ten seconds, in plain Go and with each set of vector instructions.`,
 	d.cloud.add(c)
 	d.model.add(c)
 	c.Flags().BoolVar(&bench, "bench", false, "time the arithmetic of this processor instead")
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func (d *doctorFlags) run(ctx context.Context) {

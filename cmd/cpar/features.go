@@ -44,6 +44,5 @@ With --json it prints one object keyed by the file names as given.`,
 			})
 		},
 	}
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }

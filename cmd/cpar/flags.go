@@ -13,12 +13,18 @@ import (
 	"cpar/photo"
 )
 
-func jsonFlag(c *cobra.Command, to *bool) {
+func jsonFlag(c *cobra.Command, to *bool) *cobra.Command {
 	c.Flags().BoolVar(to, "json", false, "print JSON instead of text")
+	return c
 }
 
 func dryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "print what would be done, and write nothing")
+}
+
+func writerFlags(c *cobra.Command, dryRun, asJSON *bool) *cobra.Command {
+	dryRunFlag(c, dryRun)
+	return jsonFlag(c, asJSON)
 }
 
 // group completes the definition of a command that only has subcommands.

@@ -20,11 +20,10 @@ type runFlags struct {
 	asJSON bool
 }
 
-func (f *runFlags) add(c *cobra.Command) {
+func (f *runFlags) add(c *cobra.Command) *cobra.Command {
 	f.keys.add(c)
 	f.server.add(c)
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 func (f *runFlags) library() (*immich.Library, error) {
@@ -113,7 +112,7 @@ func (f *runFlags) undone(cmd *cobra.Command, u immich.Undone) {
 
 func immichCheckCommand() *cobra.Command {
 	var f runFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "check [RUN]",
 		Short: "restore tags that Immich has dropped",
 		Long: `check verifies that the photos of a run, the last one by default, still have its tags.
@@ -135,9 +134,7 @@ a person and is left alone.`,
 				fmt.Fprintf(cmd.OutOrStdout(), "run %s: %s, %d whole, %d %s, %d changed by a person, %d gone\n", s.Run, photosOf(s.Photos), s.Whole, s.PutBack, either(f.dryRun, "to put back", "put back"), s.Taken, s.Gone)
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }
 
 func immichRunsCommand() *cobra.Command {
@@ -174,6 +171,5 @@ func immichRunsCommand() *cobra.Command {
 		},
 	}
 	f.keys.add(c)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return jsonFlag(c, &f.asJSON)
 }

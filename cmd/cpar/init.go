@@ -85,9 +85,7 @@ words, or reads them from standard input.`,
 	c.Flags().BoolVar(&noPassphrase, "no-passphrase", false, "leave the key file unencrypted, for scripts")
 	c.Flags().BoolVar(&weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
 	c.Flags().BoolVar(&fromPhrase, "from-phrase", false, "restore the key from the 24 words of cpar key phrase")
-	dryRunFlag(c, &dryRun)
-	jsonFlag(c, &asJSON)
-	return c
+	return writerFlags(c, &dryRun, &asJSON)
 }
 
 // writeKey writes a new key file and records its policy on this device.

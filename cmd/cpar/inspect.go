@@ -62,8 +62,7 @@ ranker and the image network.`,
 	keys.cmd = c
 	c.Flags().StringVar(&keys.path, "key", "", "also print the parts of an index that only this key `file` can read")
 	c.Flags().StringVar(&keys.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func inspect(path string) (*inspected, error) {
@@ -78,7 +77,9 @@ func inspect(path string) (*inspected, error) {
 			return nil, hint.Add(err, "name the folder that cpar build --out made")
 		}
 		defer x.Release()
-		return inspectIndex(x.Manifest(), x.Segments())
+		m := x.Manifest()
+		parts, err := leakage.Index(m, x.Segments())
+		return newInspected("index", m.Scheme.String(), m.ID, parts), err
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -94,11 +95,6 @@ func inspect(path string) (*inspected, error) {
 		return nil, fmt.Errorf("inspecting %s: %w", shown, err)
 	}
 	return r, nil
-}
-
-func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
-	parts, err := leakage.Index(m, segments)
-	return newInspected("index", m.Scheme.String(), m.ID, parts), err
 }
 
 func inspectMessage(b []byte) (*inspected, error) {
@@ -143,18 +139,15 @@ func (r *inspected) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s, index %s: %d bytes\n", head, r.Index, r.Bytes)
 	for _, s := range r.Seen {
-		fmt.Fprintf(w, "\n%s\n  %d bytes%s\n  the cloud learns: %s\n", s.What, s.Bytes, prefixed(", starting ", s.Start), s.Learns)
+		start := ""
+		if strings.TrimSpace(s.Start) != "" {
+			start = ", starting " + s.Start
+		}
+		fmt.Fprintf(w, "\n%s\n  %d bytes%s\n  the cloud learns: %s\n", s.What, s.Bytes, start, s.Learns)
 	}
 	if r.Opened != nil {
 		r.Opened.print(w)
 	}
-}
-
-func prefixed(prefix, s string) string {
-	if strings.TrimSpace(s) == "" {
-		return ""
-	}
-	return prefix + s
 }
 
 // keyView is the part of an index that only a key reveals.

@@ -78,9 +78,7 @@ the file cannot extend them.`,
 		},
 	}
 	keys.add(c)
-	dryRunFlag(c, &dryRun)
-	jsonFlag(c, &asJSON)
-	return c
+	return writerFlags(c, &dryRun, &asJSON)
 }
 
 // keyFlagsMore are the flags that the subcommands of cpar key share.
@@ -90,22 +88,22 @@ type keyFlagsMore struct {
 	weak, dryRun, asJSON bool
 }
 
-func (f *keyFlagsMore) add(c *cobra.Command) {
+func (f *keyFlagsMore) add(c *cobra.Command) *cobra.Command {
 	f.keyFlags.add(c)
-	jsonFlag(c, &f.asJSON)
+	return jsonFlag(c, &f.asJSON)
 }
 
 // addWriter adds the flags of a command that changes the key file.
-func (f *keyFlagsMore) addWriter(c *cobra.Command) {
-	f.add(c)
+func (f *keyFlagsMore) addWriter(c *cobra.Command) *cobra.Command {
 	dryRunFlag(c, &f.dryRun)
+	return f.add(c)
 }
 
 // addNew adds the flags of a command that asks for a new passphrase.
-func (f *keyFlagsMore) addNew(c *cobra.Command) {
-	f.addWriter(c)
+func (f *keyFlagsMore) addNew(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVar(&f.newFile, "new-passphrase-file", "", "read the new passphrase from this `file` instead of the terminal")
 	c.Flags().BoolVar(&f.weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
+	return f.addWriter(c)
 }
 
 func (f *keyFlagsMore) asked() (string, error) { return f.newPassphrase(f.newFile, f.weak) }
@@ -151,7 +149,7 @@ func slotsOf(path string) ([]string, error) {
 
 func keyPassphraseCommand() *cobra.Command {
 	var f keyFlagsMore
-	c := &cobra.Command{
+	return f.addNew(&cobra.Command{
 		Use:   "passphrase",
 		Short: "change the passphrase of a key file",
 		Long: `passphrase atomically replaces the key file by one with the same key under another
@@ -171,14 +169,12 @@ key. If the key may be known to others, make a new one and build again.`,
 				return err
 			}, "KEY has another passphrase; copies of the file keep the old one", "would give KEY another passphrase; nothing was written", nil)
 		},
-	}
-	f.addNew(c)
-	return c
+	})
 }
 
 func keySlotsCommand() *cobra.Command {
 	var f keyFlagsMore
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "slots",
 		Short: "list the slots of a key file",
 		Long: `slots lists the names of the passphrases that open a key file. The names are not
@@ -217,14 +213,12 @@ encrypted, so no passphrase is needed.`,
 				}
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }
 
 func keySlotAddCommand() *cobra.Command {
 	var f keyFlagsMore
-	c := &cobra.Command{
+	return f.addNew(&cobra.Command{
 		Use:   "add NAME",
 		Short: "add a passphrase to a key file",
 		Long: `add adds a slot: the key file then opens with any of its passphrases, and each of them
@@ -245,14 +239,12 @@ first of them called "first". Earlier versions of cpar cannot read such a file.`
 				return err
 			}, "KEY opens with another passphrase, too: slot "+args[0], "would add slot "+args[0]+" to KEY; nothing was written", map[string]any{"slot": args[0]})
 		},
-	}
-	f.addNew(c)
-	return c
+	})
 }
 
 func keySlotRemoveCommand() *cobra.Command {
 	var f keyFlagsMore
-	c := &cobra.Command{
+	return f.addWriter(&cobra.Command{
 		Use:   "remove NAME",
 		Short: "remove a passphrase from a key file",
 		Long: `remove removes a slot from the key file. Older copies still open with its passphrase, and
@@ -269,14 +261,12 @@ slot cannot be removed.`,
 			}, "KEY no longer opens with the passphrase of slot "+args[0]+"; earlier copies still do",
 				"would remove slot "+args[0]+" from KEY; nothing was written", map[string]any{"slot": args[0]})
 		},
-	}
-	f.addWriter(c)
-	return c
+	})
 }
 
 func keyRememberCommand() *cobra.Command {
 	var f keyFlagsMore
-	c := &cobra.Command{
+	return f.addWriter(&cobra.Command{
 		Use:   "remember",
 		Short: "open a key file with the system's keyring",
 		Long: `remember asks for the passphrase once and stores a secret that opens the key file, not the
@@ -295,14 +285,12 @@ becomes one with slots (cpar key slot add --help).`,
 				return d.Remember(f.context(), ring, path, f.unlock(d, path))
 			}, "KEY is remembered by the system's keyring", "would have the system's keyring remember KEY; nothing was written", map[string]any{"remembered": !f.dryRun})
 		},
-	}
-	f.addWriter(c)
-	return c
+	})
 }
 
 func keyForgetCommand() *cobra.Command {
 	var f keyFlagsMore
-	c := &cobra.Command{
+	return f.addWriter(&cobra.Command{
 		Use:   "forget",
 		Short: "remove a key file from the system's keyring",
 		Long: `forget removes the secret of cpar key remember from the keyring. Commands then ask for the
@@ -316,9 +304,7 @@ passphrase.`,
 				return err
 			}, "KEY is not remembered", "would have the system's keyring forget KEY; nothing was done", nil)
 		},
-	}
-	f.addWriter(c)
-	return c
+	})
 }
 
 func keyPhraseCommand() *cobra.Command {

@@ -63,8 +63,7 @@ problem. Without a cloud, list prints the indexes that this device remembers.`,
 	}
 	keys.add(c)
 	cloud.add(c)
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func printIndexes(out io.Writer, list []device.ListedIndex) {

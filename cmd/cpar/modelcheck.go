@@ -122,8 +122,7 @@ use it only with files that you trust.`,
 		},
 	}
 	model.Add(c.Flags())
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {

@@ -76,8 +76,7 @@ cpar model check FILE`,
 			})
 		},
 	}
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func printModels(out io.Writer, all []listedModel) {

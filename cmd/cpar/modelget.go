@@ -83,9 +83,7 @@ get prints the licence if it is known.`,
 	c.Flags().StringVar(&f.sha256, "sha256", "", "the file's SHA-256 in `hex`, required for a network that is not in the list")
 	c.Flags().StringVar(&f.out, "out", "", "write to this `file` (default: NAME.onnx in this folder)")
 	c.Flags().Var(settings.Size(&f.maxBytes, encoderflags.DefaultFileBytes), "limit-file", "maximum size of a file of unknown length, such as 2GB")
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {

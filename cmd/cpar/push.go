@@ -44,9 +44,7 @@ is given.`,
 	f.cloud.add(c)
 	c.Flags().StringVar(&f.replaces, "replaces", "", "`name` or id of an index to delete at the cloud once this one is active")
 	c.Flags().BoolVar(&f.opt.Force, "force", false, "replace the cloud's index even if another device has changed it")
-	dryRunFlag(c, &f.opt.DryRun)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return writerFlags(c, &f.opt.DryRun, &f.asJSON)
 }
 
 func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {

@@ -18,7 +18,7 @@ import (
 
 func removeCommand() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "remove PHOTO… --index FOLDER",
 		Short: "remove photos from an index of scheme sealed or local",
 		Long: `remove takes photos out of an index. It recognises them by their content, so it needs the
@@ -33,9 +33,7 @@ The cloud sees that something was removed, but neither what nor how much.`,
   $ cpar push family.index --cloud http://127.0.0.1:8080`,
 		Args: someArgs("a photo, or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.remove(cmd, args) },
-	}
-	f.add(c)
-	return c
+	})
 }
 
 func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {

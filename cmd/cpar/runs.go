@@ -97,9 +97,7 @@ does not learn from them.`,
 	}
 	keys.add(c)
 	c.Flags().BoolVar(&all, "all", false, "all runs")
-	dryRunFlag(c, &dryRun)
-	jsonFlag(c, &asJSON)
-	return c
+	return writerFlags(c, &dryRun, &asJSON)
 }
 
 func undoCommand() *cobra.Command {
@@ -161,9 +159,7 @@ be changed are named, and the exit code is 8.`,
 	}
 	f.keys.add(c)
 	c.Flags().BoolVar(&f.last, "last", false, "the last run, if it wrote something and is not undone")
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.json)
-	return c
+	return writerFlags(c, &f.dryRun, &f.json)
 }
 
 // openLibrary opens this device's record of annotated photos.

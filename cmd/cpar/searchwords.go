@@ -254,8 +254,7 @@ folders in which to look for the photos. They are recognised by their content.`,
 	}
 	f.add(c)
 	f.cloud.addIndex(c)
-	jsonFlag(c, &asJSON)
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func (f *likeFlags) summary(out io.Writer, shown, more int) {

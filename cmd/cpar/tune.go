@@ -73,8 +73,7 @@ thousand.`,
 	f.keys.add(c)
 	f.cache.add(c)
 	peopleFlag(c, &f.people)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return jsonFlag(c, &f.asJSON)
 }
 
 func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {

@@ -89,9 +89,7 @@ vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar ini
 	c.Flags().BoolVar(&f.album, "album", false, "show the album instead of folders")
 	c.Flags().IntSliceVar(&f.prefetch, "prefetch", nil, "`years` whose thumbnails of the album to fetch first")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 // parse checks the flags. It is called before the user types a passphrase.

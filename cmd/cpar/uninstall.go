@@ -60,9 +60,7 @@ The program itself is removed as it was installed, for example by apt remove cpa
 	}
 	c.Flags().StringVar(&f.keys.path, "key", "", "key `file` (default $CPAR_KEY, otherwise cpar/key in your configuration folder)")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
-	return c
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 func (f *uninstallFlags) run(cmd *cobra.Command, names []string) error {

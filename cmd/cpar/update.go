@@ -26,11 +26,10 @@ type updateFlags struct {
 	dryRun, asJSON bool
 }
 
-func (f *updateFlags) add(c *cobra.Command) {
+func (f *updateFlags) add(c *cobra.Command) *cobra.Command {
 	f.keys.add(c)
 	c.Flags().StringVar(&f.index, "index", "", indexUsage+" (default: the only one that this device made)")
-	dryRunFlag(c, &f.dryRun)
-	jsonFlag(c, &f.asJSON)
+	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 
 // updated is the JSON output of add, remove, compact and rename.
@@ -128,7 +127,7 @@ func (f *updateFlags) wrote(r *updated) string {
 
 func compactCommand() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "compact --index FOLDER",
 		Short: "rewrite an index of scheme sealed or local without removed photos",
 		Long: `compact decrypts the records of an index and encrypts them again on this device, without
@@ -156,14 +155,12 @@ until push has sent the new one and, with --replaces, deleted the old.`,
 				}
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }
 
 func renameCommand() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "rename NAME --index FOLDER",
 		Short: "rename an index of scheme sealed or local",
 		Long: `rename changes the name of an index, which cpar list and inspect --key show. The name is
@@ -194,7 +191,5 @@ stored encrypted: the cloud sees an update, as after add, but not the name.`,
 				}
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -101,16 +100,13 @@ func (f *visionFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	labels := photoprism.NewIndex(x, f.ask.annotateOptions())
-	fmt.Fprintf(cmd.OutOrStdout(), "listening on %s/api/v1/vision/labels\n", addressOf(l, cert))
+	protocol := "http"
+	if cert != nil {
+		protocol = "https"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "listening on %s://%v/api/v1/vision/labels\n", protocol, l.Addr())
 	h := photoprism.Handler(photoprism.Options{Token: token, Hosts: f.hosts, Addresses: !loopback, Label: labels.Label, Log: log})
 	return photoprism.Serve(cmd.Context(), l, cert, h, log)
-}
-
-func addressOf(l net.Listener, cert *tls.Certificate) string {
-	if cert != nil {
-		return "https://" + l.Addr().String()
-	}
-	return "http://" + l.Addr().String()
 }
 
 // certificate returns the certificate that flags name, or nil.

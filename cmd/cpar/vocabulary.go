@@ -83,7 +83,7 @@ func rulesOf(c vocabulary.Counts) string {
 
 func vocabularyShow() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.addReading(&cobra.Command{
 		Use:   "show --index INDEX",
 		Short: "print the vocabulary of an index",
 		Long:  "show prints the vocabulary of an index in the form that set reads.",
@@ -104,16 +104,14 @@ func vocabularyShow() *cobra.Command {
 				}
 			})
 		},
-	}
-	f.addReading(c)
-	return c
+	})
 }
 
 // addReading adds the flags of a command that only reads an index folder.
-func (f *updateFlags) addReading(c *cobra.Command) {
+func (f *updateFlags) addReading(c *cobra.Command) *cobra.Command {
 	f.keys.add(c)
 	c.Flags().StringVar(&f.index, "index", "", indexUsage)
-	jsonFlag(c, &f.asJSON)
+	return jsonFlag(c, &f.asJSON)
 }
 
 func (f *updateFlags) openIndex() (o *user.Owner, err error) {
@@ -137,7 +135,7 @@ func openIndexOf(keys *keyFlags, index string) (*user.Owner, string, error) {
 
 func vocabularySet() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "set FILE --index INDEX",
 		Short: "give an index a vocabulary",
 		Long: `set replaces the vocabulary of an index of scheme sealed or local by the one in a file. An
@@ -155,14 +153,12 @@ previous one. For other schemes, pass --vocabulary to cpar build.`,
 				return user.SetVocabulary(ctx, key, f.index, v, o)
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }
 
 func vocabularyUndo() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:     "undo --index INDEX",
 		Short:   "restore the vocabulary before the last change",
 		Long:    "undo restores the vocabulary that an index had before the last change. A second undo repeats the change.",
@@ -173,9 +169,7 @@ func vocabularyUndo() *cobra.Command {
 				return user.UndoVocabulary(ctx, key, f.index, o)
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }
 
 func (f *updateFlags) changeVocabulary(cmd *cobra.Command, change func(context.Context, *user.Key, user.UpdateOptions) (*user.Update, error)) error {
@@ -212,7 +206,7 @@ type foundPhoto struct {
 
 func vocabularyFind() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.addReading(&cobra.Command{
 		Use:   "find WORD",
 		Short: "find photos with a word that cpar has written or you have accepted",
 		Long: `find lists the photos of this device with a keyword that begins with a word. With --index
@@ -247,9 +241,7 @@ search for hound finds photos with its synonym.`,
 				}
 			})
 		},
-	}
-	f.addReading(c)
-	return c
+	})
 }
 
 // checkedWords is the JSON output of words check.
@@ -262,7 +254,7 @@ type checkedWords struct {
 
 func vocabularyCheck() *cobra.Command {
 	var f updateFlags
-	c := &cobra.Command{
+	return f.addReading(&cobra.Command{
 		Use:   "check FILE",
 		Short: "check a vocabulary before it is set",
 		Long: `check reads a vocabulary and counts its rules. With --index it also lists the words of
@@ -295,7 +287,5 @@ rules that the index does not have, which may be misspelt. It changes nothing.`,
 				}
 			})
 		},
-	}
-	f.addReading(c)
-	return c
+	})
 }

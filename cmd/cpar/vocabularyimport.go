@@ -70,9 +70,7 @@ left out is listed.`,
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "`file` for the vocabulary, which must not exist")
-	dryRunFlag(c, &dryRun)
-	jsonFlag(c, &asJSON)
-	return c
+	return writerFlags(c, &dryRun, &asJSON)
 }
 
 func importLists(cmd *cobra.Command, args []string) (*vocabulary.Vocabulary, []string, error) {

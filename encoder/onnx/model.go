@@ -40,8 +40,6 @@ type Model struct {
 	Graph     *Graph
 	Functions []*Function
 	Metadata  map[string]string
-	// Bytes is the memory that all decoded constants take.
-	Bytes int64
 
 	opsets int // number of opsets in the file
 

@@ -67,7 +67,6 @@ func (d *decoder) read(data []byte) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Bytes = d.bytes
 	return m, nil
 }
 

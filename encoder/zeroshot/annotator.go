@@ -11,7 +11,6 @@ import (
 	"cpar/photo/decode"
 )
 
-// Options configure Prepare.
 type Options struct {
 	Encoder feature.Encoder // the image half of a CLIP-like model
 	Text    TextEncoder     // its text half, such as a TextModel

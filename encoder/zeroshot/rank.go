@@ -138,7 +138,6 @@ func normalised(v []float32) ([]float32, error) {
 // paper cited in doc.go). The second template suits plurals and mass nouns.
 var templates = []string{"a photo of a {}.", "a photo of {}."}
 
-// A TextEncoder computes the embedding of a text.
 type TextEncoder interface {
 	// Digest identifies everything that determines the results of Text.
 	Digest() [sha256.Size]byte

@@ -15,7 +15,6 @@ import (
 	"cpar/user"
 )
 
-// A Need is the load that a cluster must serve.
 type Need struct {
 	Scheme  cpar.Scheme  `json:"scheme"`
 	Profile profile.Kind `json:"profile"`
@@ -76,7 +75,6 @@ type UnitCosts struct {
 	Owner LinearCost `json:"owner_s"`
 }
 
-// A Capacity is the cluster that serves a need.
 type Capacity struct {
 	Machines int     `json:"machines"`
 	Memory   float64 `json:"memory_bytes"` // of all machines, for planCopies copies of each index

@@ -45,7 +45,6 @@ type Search struct {
 	Each        []SearchDraw `json:"each"`
 }
 
-// A SearchDraw is the result of one draw.
 type SearchDraw struct {
 	Draw   int     `json:"draw"`
 	MAP    float64 `json:"map"`
@@ -85,7 +84,6 @@ type SearchOptions struct {
 	Done func(SearchDraw)
 }
 
-// MeasureSearch measures the search for words.
 func MeasureSearch(ctx context.Context, o SearchOptions) (*Search, error) {
 	work, err := os.MkdirTemp("", "cpar-search-")
 	if err != nil {

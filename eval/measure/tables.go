@@ -86,7 +86,6 @@ func FormatThousands(n int) string {
 	return s
 }
 
-// Markdown returns the rows of t as a table.
 func (t *Table) Markdown() string {
 	var b strings.Builder
 	row := func(cells []string) {

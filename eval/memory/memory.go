@@ -45,7 +45,6 @@ type Options struct {
 	Progress               user.Progress
 }
 
-// Sizes are numbers of photos.
 type Sizes struct {
 	Decoded int // of the two builds that show what decoding adds
 	Photos  int // of the builds with profiles learned and network
@@ -159,7 +158,6 @@ func (m *measurement) decoded(ctx context.Context) error {
 	return nil
 }
 
-// builds measures the builds with each profile.
 func (m *measurement) builds(ctx context.Context) error {
 	for _, b := range []struct {
 		profile string

@@ -207,7 +207,6 @@ func (p *ClipPair) vectors(words []string) ([][]float32, error) {
 	return p.text(words)
 }
 
-// MeasureClip measures R@10 for the dimensions in dims.
 func MeasureClip(ctx context.Context, p *ClipPair, dims []int, progress user.Progress) (*Clip, error) {
 	out := &Clip{Pair: p.Name, Width: len(p.Images[0]), Images: len(p.Images), Queries: len(p.Texts)}
 	wide := func(list [][]float32) [][]float64 {

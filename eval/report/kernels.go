@@ -16,7 +16,6 @@ import (
 //go:embed instructions.tsv
 var instructionsSource string
 
-// Kernels holds the times of kernels.
 type Kernels struct {
 	Rows []kernelbench.Row `json:"rows"`
 }

@@ -87,7 +87,6 @@ func (f *resultFolder) functions() template.FuncMap {
 	}
 }
 
-// ExpectedMinutes returns the expected time of all measurements.
 func ExpectedMinutes() (sum float64) {
 	for _, m := range Measurements() {
 		sum += m.Minutes

@@ -17,7 +17,6 @@ const (
 	points    = 64
 )
 
-// Calls lists the calls that Run times.
 var Calls = []Call{
 	{"modq", "Dot, 1,344 words", func() func() {
 		a, b := words(64, dim), words(64, dim)

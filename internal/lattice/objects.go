@@ -190,7 +190,6 @@ func NewRoll(p Params, id cpar.IndexID, first int) (Roll, error) {
 	return Roll{begin: sha256.Sum256(b), next: first}, err
 }
 
-// Append returns the roll extended by the next group.
 func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 	b := AppendCount(append(r.begin[:], seed[:]...), count)
 	r.state = r.state.Plus(sha256.Sum256(binary.LittleEndian.AppendUint64(b, uint64(r.next))))
@@ -198,7 +197,6 @@ func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 	return r
 }
 
-// State returns the sum over the groups appended so far.
 func (r Roll) State() State { return r.state }
 
 // Plus returns the state of the union of two sets of groups.

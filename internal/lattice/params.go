@@ -134,7 +134,6 @@ func (p Params) Balance() (Params, error) {
 	return best, nil
 }
 
-// ParamsSize is the encoded length of Params.
 const ParamsSize = 36
 
 func (p Params) AppendBinary(b []byte) ([]byte, error) {

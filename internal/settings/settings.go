@@ -107,8 +107,7 @@ func (t *Table) read(path string, must bool) (map[string]any, error) {
 	}
 	found := map[string]any{}
 	if err := toml.Unmarshal(b, &found); err != nil {
-		var at *toml.DecodeError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 			row, _ := at.Position()
 			return nil, fail("line %d: %s", row, sanitize.Text(strings.TrimPrefix(at.Error(), "toml: ")))
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// MaxBatch is the largest number of items in a batch.
 const MaxBatch = 64
 
 // AppendBatch appends the encoding of a batch to b: a four-byte count, then

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"cpar"
-	"cpar/internal/parallel"
 )
 
 // A Spill keeps the vectors of many photos in a temporary file instead of in
@@ -36,7 +35,6 @@ func (s *Spill) buffer(n int) *[]byte {
 	return b
 }
 
-// place is the place of a photo's vectors in a Spill.
 type place struct {
 	spill *Spill
 	at    int64
@@ -120,9 +118,4 @@ func (v *Vectors) Load() (*Vectors, error) {
 		out.Embedding.Values, _ = decodeEmbedding(b[vectorsSize:])
 	}
 	return out, nil
-}
-
-// LoadAll loads the vectors of several photos.
-func LoadAll(photos []*Vectors) ([]*Vectors, error) {
-	return parallel.Map("image", len(photos), func(i int) (*Vectors, error) { return photos[i].Load() })
 }

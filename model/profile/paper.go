@@ -126,7 +126,7 @@ func (p *PaperProfile) Features(photo *feature.Vectors) (vector.Features, error)
 }
 
 func (p *PaperProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
-	photos, err := feature.LoadAll(photos)
+	photos, err := parallel.Map("image", len(photos), func(i int) (*feature.Vectors, error) { return photos[i].Load() })
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,6 @@ func Fit(ctx context.Context, kind Kind, photos []*feature.Vectors, keywords [][
 // Append appends a profile's kind and then the profile.
 func Append(b []byte, p Profile) ([]byte, error) { return p.AppendBinary(append(b, byte(p.Kind()))) }
 
-// Read decodes the output of Append.
 func Read(r *wire.Reader) (Profile, error) {
 	kind := Kind(r.U8("profile"))
 	switch {

@@ -74,7 +74,7 @@ func (c *Calibrated) Neighbours() int { return c.neighbours }
 // are fewer. It treats ties and non-finite distances like function Keywords.
 func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	sorted := nearest(near, c.neighbours)
-	words := tally(sorted, votes(distances(sorted), c.decay))
+	words := tally(sorted, appendVotes(nil, distances(sorted), c.decay))
 	if c.guessShare > 0 && !c.onlyNeighbours {
 		words = withCandidates(words, guess.best(guess.names()))
 	}
@@ -130,10 +130,8 @@ func distances(near []Neighbour) []float64 {
 	return dis
 }
 
-// votes returns a_I for ascending distances. If all distances are 0, the
-// neighbours vote equally.
-func votes(dis []float64, decay float64) []float64 { return appendVotes(nil, dis, decay) }
-
+// appendVotes appends a_I for ascending distances to the empty slice a. If all
+// distances are 0, the neighbours vote equally.
 func appendVotes(a, dis []float64, decay float64) []float64 {
 	sum := 0.0
 	for i, d := range dis {
@@ -175,7 +173,6 @@ func sigmoid(x float64) float64 {
 	return 1 / (1 + math.Exp(-min(max(x, -36), 36)))
 }
 
-// Bin is one bin of a reliability diagram.
 type Bin struct {
 	Predicted float64 `json:"said"`  // mean probability
 	Observed  float64 `json:"found"` // share that was right

@@ -76,7 +76,6 @@ func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess
 
 const noGuess = -1
 
-// guesses returns the guess for every word.
 func (n *indexedSamples) guesses(g *Guess, words []int) []float32 {
 	if g == nil {
 		return nil

@@ -91,7 +91,6 @@ func (s *Sums) Dim() int {
 	return s.dim
 }
 
-// Words returns the words in ascending order.
 func (s *Sums) Words() []string { return slices.Sorted(maps.Keys(s.words)) }
 
 // Vector returns a word's mean vector, scaled to length 1. It returns false for an

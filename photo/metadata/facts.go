@@ -83,7 +83,6 @@ func (b *blocks) directory(r io.ReaderAt, size int64, order binary.ByteOrder, at
 	return values
 }
 
-// readFacts reads the facts in a TIFF block.
 func (b *blocks) readFacts(r io.ReaderAt, size int64) {
 	head := make([]byte, 8)
 	if _, err := r.ReadAt(head, 0); err != nil || !isTIFF(head) {

@@ -65,7 +65,6 @@ type Added struct {
 	Warnings []error `json:"-"`
 }
 
-// LeftOut describes a photo that could not be read.
 type LeftOut struct {
 	Path string `json:"path"`
 	Err  error  `json:"-"`
@@ -149,7 +148,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 			for _, i := range todo[done:] {
 				left += i.size
 			}
-			return sum, hint.Add(fmt.Errorf("%w (%d photos of %d bytes are not in the album yet)", err, len(todo)-done, left), "%s", continues(err))
+			return sum, hint.Add(fmt.Errorf("%w (%d photos of %d bytes are not in the album yet)", err, len(todo)-done, left), "what was added is safe; the same command continues")
 		}
 		done += n
 	}
@@ -178,13 +177,6 @@ func (a *Album) alone(ctx context.Context) error {
 		err = hint.Add(fmt.Errorf("adding photos: %w: the server has an album, but not of this key", cpar.ErrKey), "name the other key with --key; or pass --new to begin another album")
 	}
 	return err
-}
-
-func continues(err error) string {
-	if h := hint.Of(err); h != "" {
-		return h
-	}
-	return "what was added is safe; the same command continues"
 }
 
 // changed returns the unreadable items and those that the album lacks or has with

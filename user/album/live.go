@@ -32,7 +32,6 @@ type Live struct {
 	files   *shared    // nil before the first original
 }
 
-// A View shows an album in one generation.
 type View struct {
 	Number uint64
 	// Photos lists the photos outside the trash, newest first. Those without a
@@ -44,7 +43,6 @@ type View struct {
 	words  func() []word
 }
 
-// A word is a keyword with its number of photos.
 type word struct {
 	folded, word string
 	photos       int

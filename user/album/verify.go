@@ -30,7 +30,6 @@ type Verified struct {
 	Affected []string `json:"affected"`
 }
 
-// A verifying is a run of Verify.
 type verifying struct {
 	*Album
 	Verified

@@ -54,7 +54,6 @@ type AnnotateOptions struct {
 	Progress progress.Func
 }
 
-// Annotated holds the keywords of one photo, or an error.
 type Annotated struct {
 	Photo    string
 	Number   int // position among the photos passed
@@ -178,8 +177,12 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 // has fewer replies (result worse). Otherwise it depends on the manifest alone
 // whether a batch is repeated.
 func (x *Index) untilSettled(ctx context.Context, ask func() (worse bool, err error)) error {
+	repetitions := 2 // if the index keeps changing
+	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
+		repetitions = 0
+	}
 	_, err := ask()
-	for range x.tries() {
+	for range repetitions {
 		moved, e := x.reopenIfMoved(ctx)
 		if e != nil || !moved {
 			return cmp.Or(err, e)
@@ -190,14 +193,6 @@ func (x *Index) untilSettled(ctx context.Context, ask func() (worse bool, err er
 		}
 	}
 	return err
-}
-
-// tries returns how often a batch is repeated if the index keeps changing.
-func (x *Index) tries() int {
-	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
-		return 0
-	}
-	return 2
 }
 
 // reopenIfMoved opens the cloud's current generation if it differs from the

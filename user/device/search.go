@@ -9,7 +9,6 @@ import (
 	"cpar/user"
 )
 
-// Found holds the result of a search.
 type Found struct {
 	Hits []user.Hit // most similar first
 	// Sent and Received are bytes.

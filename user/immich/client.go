@@ -101,8 +101,8 @@ func (c *Client) statusf(status int, format string, args ...any) error {
 }
 
 func hasStatus(err error, status ...int) bool {
-	var f fault
-	return errors.As(err, &f) && slices.Contains(status, f.status)
+	f, ok := errors.AsType[fault](err)
+	return ok && slices.Contains(status, f.status)
 }
 
 // call makes a call and repeats it while the server is busy or unreachable.
@@ -150,8 +150,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 		}
 		// The error of net/http contains the URL, which may contain a photo's
 		// id.
-		var e *url.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}
 		return nil, true, 0, hint.Add(c.faultf("cannot be reached: %s", sanitize.Text(err.Error())), "check that it is running and that the address is right")

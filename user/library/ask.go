@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"sync"
 
 	"cpar"
@@ -58,8 +59,12 @@ func (w *annotator) ask(ctx context.Context, todo []*job) (batches []batch, err 
 			queue = nil // these questions are not sent
 		}
 	}
+	words := wordsAskedOf
+	if w.o.Everything {
+		words = math.MaxInt
+	}
 	o := device.AnnotateOptions{Params: w.o.Params, AllCells: w.o.AllCells,
-		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: w.o.asked()}}
+		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: words}}
 	if tell := w.o.Sending; tell != nil {
 		o.Sending = func(i int, q *cpar.Request) error { return tell(queue[i-first].number, q) }
 	}

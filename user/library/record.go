@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -188,13 +187,6 @@ const (
 	keptNear     = 10
 	wordsAskedOf = 60
 )
-
-func (o Options) asked() int {
-	if o.Everything {
-		return math.MaxInt
-	}
-	return wordsAskedOf
-}
 
 func newAnswer(words []rank.Keyword, near []rank.Neighbour, everything bool) answer {
 	var a answer

@@ -214,20 +214,15 @@ func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	return size, err
 }
 
-// clipText returns the text half for profile "clip" only. Profile "network" is
-// tried without one, as before it had any.
-func clipText(kind profile.Kind, text profile.TextVectors) profile.TextVectors {
-	if kind == profile.Clip {
-		return text
-	}
-	return nil
-}
-
 func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	features := user.Features(r.images)
 	asked := min(maxTunePhotos, max(minTunePhotos, tuneReads/len(r.images)))
 	keywords := user.Keywords(r.images)
-	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, Text: clipText(r.kind, r.opt.Text), MaxValidationPhotos: asked, Progress: r.progress})
+	text := r.opt.Text
+	if r.kind != profile.Clip { // profile "network" is tried without text, as before it had any
+		text = nil
+	}
+	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, Text: text, MaxValidationPhotos: asked, Progress: r.progress})
 	if err != nil {
 		return err
 	}

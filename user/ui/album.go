@@ -53,14 +53,14 @@ func newAlbumPage(l *album.Live, cloud string, related func(string) []string) *a
 func (a *albumPage) routes(mux *http.ServeMux) {
 	answer(mux, "GET /api/settings", a.settings)
 	answer(mux, "POST /api/refresh", a.refresh)
-	answer(mux, "POST /api/list", a.list)
+	answerBody(mux, "POST /api/list", a.list)
 	answer(mux, "GET /api/list/{listing}", a.rows)
-	answer(mux, "POST /api/alike", a.alike)
-	answer(mux, "POST /api/selected", a.selected)
+	answerBody(mux, "POST /api/alike", a.alike)
+	answerBody(mux, "POST /api/selected", a.selected)
 	answer(mux, "GET /api/complete", a.complete)
-	answer(mux, "POST /api/pictures", a.pictures)
-	answer(mux, "POST /api/tag", a.tag)
-	answer(mux, "POST /api/untag", a.untag)
+	answerBody(mux, "POST /api/pictures", a.pictures)
+	answerBody(mux, "POST /api/tag", a.tag)
+	answerBody(mux, "POST /api/untag", a.untag)
 	mux.HandleFunc("GET /api/picture/{id}", a.picture)
 }
 
@@ -145,11 +145,7 @@ func (a *albumPage) picture(w http.ResponseWriter, r *http.Request) {
 
 // pictures responds with the small thumbnails of photos, in order. It responds with
 // null for a thumbnail that is missing or cannot be fetched.
-func (a *albumPage) pictures(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[ids](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (a *albumPage) pictures(r *http.Request, which ids) (any, error) {
 	found := make([][]byte, len(which.IDs))
 	var work errgroup.Group
 	work.SetLimit(6) // a browser also sends six requests at once
@@ -214,11 +210,7 @@ type tagging struct {
 }
 
 // tag changes keywords in the catalogue as one edit.
-func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
-	t, err := body[tagging](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (a *albumPage) tag(r *http.Request, t tagging) (any, error) {
 	photos, err := a.within(t)
 	if err != nil {
 		return nil, err
@@ -246,13 +238,7 @@ func (a *albumPage) tag(w http.ResponseWriter, r *http.Request) (any, error) {
 	}{a.last, e.Photos()}, nil
 }
 
-func (a *albumPage) untag(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[struct {
-		Action int `json:"action"`
-	}](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (a *albumPage) untag(r *http.Request, which undoing) (any, error) {
 	e := a.take(which.Action)
 	if e == nil {
 		return nil, fmt.Errorf("undoing an edit: %w: it is too old, or undone already", cpar.ErrInput)

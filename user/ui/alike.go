@@ -100,14 +100,10 @@ type alikeReply struct {
 
 // alike lists the photos that look like the words of a query, or like a photo,
 // without those that the query finds by keywords.
-func (a *albumPage) alike(w http.ResponseWriter, r *http.Request) (any, error) {
-	f, err := body[struct {
-		Query string `json:"query,omitempty"`
-		Photo string `json:"photo,omitempty"`
-	}](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (a *albumPage) alike(r *http.Request, f struct {
+	Query string `json:"query,omitempty"`
+	Photo string `json:"photo,omitempty"`
+}) (any, error) {
 	if a.seeker == nil {
 		return nil, fmt.Errorf("searching by likeness: %w: no index was named", cpar.ErrInput)
 	}

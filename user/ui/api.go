@@ -29,11 +29,11 @@ func (s *Server) routes(mux *http.ServeMux) {
 		return
 	}
 	answer(mux, "GET /api/settings", s.settings)
-	answer(mux, "POST /api/settings", s.choose)
+	answerBody(mux, "POST /api/settings", s.choose)
 	answer(mux, "GET /api/photos", s.list)
-	answer(mux, "POST /api/look", s.look)
-	answer(mux, "POST /api/annotate", s.annotate)
-	answer(mux, "POST /api/list", s.listPhotos)
+	answerBody(mux, "POST /api/look", s.look)
+	answerBody(mux, "POST /api/annotate", s.annotate)
+	answerBody(mux, "POST /api/list", s.listPhotos)
 	answer(mux, "GET /api/list/{listing}", s.rows)
 	answer(mux, "GET /api/words", s.suggested)
 	answer(mux, "GET /api/complete", s.completed)
@@ -41,15 +41,15 @@ func (s *Server) routes(mux *http.ServeMux) {
 	answer(mux, "POST /api/vocabulary", s.setVocabulary)
 	answer(mux, "POST /api/vocabulary/undo", s.undoVocabulary)
 	answer(mux, "GET /api/unreadable", s.unreadable)
-	answer(mux, "POST /api/mark", s.mark)
-	answer(mux, "POST /api/unmark", s.unmark)
+	answerBody(mux, "POST /api/mark", s.mark)
+	answerBody(mux, "POST /api/unmark", s.unmark)
 	answer(mux, "GET /api/pending", s.waiting)
-	answer(mux, "POST /api/decide", s.decide)
-	answer(mux, "POST /api/write", s.write)
+	answerBody(mux, "POST /api/decide", s.decide)
+	answerBody(mux, "POST /api/write", s.write)
 	answer(mux, "GET /api/cloud/{id}", s.cloud)
 	answer(mux, "GET /api/find", s.find)
 	answer(mux, "GET /api/runs", s.runs)
-	answer(mux, "POST /api/undo", s.undo)
+	answerBody(mux, "POST /api/undo", s.undo)
 	answer(mux, "POST /api/drop", s.drop)
 	mux.HandleFunc("GET /api/picture/{id}", s.picture)
 	mux.HandleFunc("GET /api/sidecar/{id}", s.sidecar)
@@ -64,6 +64,17 @@ func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter,
 			return
 		}
 		writeJSON(w, http.StatusOK, v)
+	})
+}
+
+// answerBody is answer for requests with a body of JSON, which it passes to `call`.
+func answerBody[T any](mux *http.ServeMux, pattern string, call func(r *http.Request, asked T) (any, error)) {
+	answer(mux, pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
+		asked, err := body[T](w, r, maxBodyBytes)
+		if err != nil {
+			return nil, err
+		}
+		return call(r, asked)
 	})
 }
 
@@ -98,11 +109,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) // fails only if the browser has disconnected
 }
 
-func body[T any](w http.ResponseWriter, r *http.Request) (v T, err error) {
-	return largeBody[T](w, r, maxBodyBytes)
-}
-
-func largeBody[T any](w http.ResponseWriter, r *http.Request, limit int64) (v T, err error) {
+func body[T any](w http.ResponseWriter, r *http.Request, limit int64) (v T, err error) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
 	d.DisallowUnknownFields()
 	if err = d.Decode(&v); err != nil {
@@ -131,15 +138,11 @@ func (s *Server) settings(http.ResponseWriter, *http.Request) (any, error) {
 }
 
 // choose changes settings until the program ends.
-func (s *Server) choose(w http.ResponseWriter, r *http.Request) (any, error) {
-	c, err := body[Choice](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) choose(r *http.Request, c Choice) (any, error) {
 	if err := s.backend.Choose(c); err != nil {
 		return nil, err
 	}
-	return s.settings(w, r)
+	return s.settings(nil, r)
 }
 
 // list lists all photos. If the query contains `again`, it first rescans the
@@ -166,11 +169,7 @@ type ids struct {
 	IDs []string `json:"ids"`
 }
 
-func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
-	asked, err := body[ids](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) look(r *http.Request, asked ids) (any, error) {
 	if len(asked.IDs) > maxAtOnce {
 		return nil, fmt.Errorf("%w: %d photos at once", cpar.ErrInput, len(asked.IDs))
 	}
@@ -188,11 +187,7 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
 	return views, nil
 }
 
-func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
-	asked, err := body[ids](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) annotate(r *http.Request, asked ids) (any, error) {
 	if x, ok := s.dropped.by.Get(strings.Join(asked.IDs, " ")); ok {
 		err := s.annotateDrop(r.Context(), x)
 		return []outcome{outcomeOf(x.id, err)}, nil
@@ -279,13 +274,9 @@ func (s *Server) runs(http.ResponseWriter, *http.Request) (any, error) {
 	return runs, err
 }
 
-func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[struct {
-		Run string `json:"run"`
-	}](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) undo(r *http.Request, which struct {
+	Run string `json:"run"`
+}) (any, error) {
 	if which.Run == "" {
 		return nil, fmt.Errorf("undoing: %w: no run was named", cpar.ErrInput)
 	}

@@ -18,7 +18,6 @@ const (
 	maxWords     = 200
 )
 
-// The type decisions holds unwritten decisions in memory.
 type decisions struct {
 	mu   sync.Mutex
 	by   map[string]Decision // by photo id

@@ -55,11 +55,7 @@ type entry struct {
 	Mark    string `json:"mark,omitempty"`
 }
 
-func (s *Server) listPhotos(w http.ResponseWriter, r *http.Request) (any, error) {
-	f, err := body[filter](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) listPhotos(_ *http.Request, f filter) (any, error) {
 	all, _ := s.photos.list()
 	x, err := s.filter(all, f)
 	if err != nil {

@@ -56,11 +56,7 @@ func (d *decisions) pending() (n pending) {
 	return n
 }
 
-func (s *Server) mark(w http.ResponseWriter, r *http.Request) (any, error) {
-	m, err := body[marks](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) mark(_ *http.Request, m marks) (any, error) {
 	x, ok := s.listings.Get(m.Listing)
 	if !ok {
 		return nil, errListing
@@ -112,13 +108,11 @@ func within(ranges [][2]int, i int) bool {
 	return slices.ContainsFunc(ranges, func(r [2]int) bool { return r[0] <= i && i <= r[1] })
 }
 
-func (s *Server) unmark(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[struct {
-		Action int `json:"action"`
-	}](w, r)
-	if err != nil {
-		return nil, err
-	}
+type undoing struct {
+	Action int `json:"action"`
+}
+
+func (s *Server) unmark(_ *http.Request, which undoing) (any, error) {
 	n, err := s.decided.unmark(which.Action)
 	if err != nil {
 		return nil, err
@@ -142,14 +136,10 @@ func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 
 // write writes all decisions, or one photo's decisions and likely keywords, as one
 // run.
-func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
-	which, err := body[struct {
-		ID  string `json:"id"`
-		All bool   `json:"all"`
-	}](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) write(r *http.Request, which struct {
+	ID  string `json:"id"`
+	All bool   `json:"all"`
+}) (any, error) {
 	if which.All {
 		all := []*shelfPhoto{}
 		s.decided.each(func(id string, _ Decision) {

@@ -24,7 +24,6 @@ type mapped struct {
 	Written []string `json:"written"`
 }
 
-// A rulesView is the vocabulary as the page shows it.
 type rulesView struct {
 	Text      string            `json:"text"` // the vocabulary in TOML
 	Rules     vocabulary.Counts `json:"rules"`
@@ -91,7 +90,7 @@ func (c rulesChange) apply(v *vocabulary.Vocabulary) (*vocabulary.Vocabulary, er
 }
 
 func (s *Server) setVocabulary(w http.ResponseWriter, r *http.Request) (any, error) {
-	c, err := largeBody[rulesChange](w, r, 2*vocabulary.MaxBytes) // a line feed takes two bytes in JSON
+	c, err := body[rulesChange](w, r, 2*vocabulary.MaxBytes) // a line feed takes two bytes in JSON
 	if err != nil {
 		return nil, err
 	}

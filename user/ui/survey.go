@@ -227,7 +227,6 @@ func (s *Server) lookAt(p *shelfPhoto) (*Known, error) {
 	return s.backend.Look(p.path)
 }
 
-// A group is a suggested word with counts of photos.
 type group struct {
 	Word   string `json:"word"`
 	Likely int    `json:"likely"`

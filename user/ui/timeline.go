@@ -24,7 +24,6 @@ type span struct {
 	Photos int    `json:"photos"`
 }
 
-// A shot is a photo in a timeline.
 type shot struct {
 	ID     string   `json:"id"`
 	Name   string   `json:"name"`
@@ -57,13 +56,9 @@ func (a *albumPage) open(x *timeline, view *album.View) shotList {
 
 // list opens a timeline. If the query is incomplete, the response contains the
 // reason instead, because an incomplete query is no error while the user types.
-func (a *albumPage) list(w http.ResponseWriter, r *http.Request) (any, error) {
-	f, err := body[struct {
-		Query string `json:"query,omitempty"`
-	}](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (a *albumPage) list(_ *http.Request, f struct {
+	Query string `json:"query,omitempty"`
+}) (any, error) {
 	view := a.live.View()
 	x := &timeline{view.Photos}
 	if strings.TrimSpace(f.Query) != "" {
@@ -164,11 +159,7 @@ func (a *albumPage) within(t tagging) (photos []*catalogue.Photo, err error) {
 }
 
 // selected returns the keywords of the selected photos, the most frequent first.
-func (a *albumPage) selected(w http.ResponseWriter, r *http.Request) (any, error) {
-	t, err := body[tagging](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (a *albumPage) selected(_ *http.Request, t tagging) (any, error) {
 	photos, err := a.within(t)
 	if err != nil {
 		return nil, err

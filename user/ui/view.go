@@ -13,7 +13,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A view is a photo as shown on the page.
 type view struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`   // name of the file
@@ -120,11 +119,7 @@ type oneMark struct {
 	Mark string `json:"mark"`
 }
 
-func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
-	m, err := body[oneMark](w, r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) decide(_ *http.Request, m oneMark) (any, error) {
 	v, err := s.view(m.ID)
 	if err != nil {
 		return nil, err

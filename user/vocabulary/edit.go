@@ -111,7 +111,6 @@ func (v *Vocabulary) rules() file {
 	return v.file
 }
 
-// copied returns a copy of the rules for changes.
 func (v *Vocabulary) copied() file {
 	f := v.rules()
 	f.Never, f.Synonyms, f.Parents = slices.Clone(f.Never), maps.Clone(f.Synonyms), maps.Clone(f.Parents)

@@ -42,7 +42,6 @@ var (
 	DefaultWorkBillions = encoder.DefaultLimits.Work / 1e9
 )
 
-// Add adds the flags to a command.
 func (f *Flags) Add(to *pflag.FlagSet) {
 	to.StringVar(&f.Preprocessing, "preprocessing", "", "the preprocessing of images for the network: "+strings.Join(prepare.Presets(), ", ")+" or a `file` (default: the configuration beside the network, its metadata, or its known digest)")
 	to.StringVar(&f.Runtime, "runtime", Runtimes[0], "the runtime of the network: go, onnxruntime (C++ in this process, for files that you trust), or auto (ONNX Runtime if CPAR_ONNXRUNTIME names its library)")
@@ -72,7 +71,6 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Options returns the requested options.
 func (f *Flags) Options() encoder.OpenOptions {
 	o := encoder.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing, Views: prepare.Views(f.Views)}
 	o.Embedding, o.Pool, o.Side, o.Limits = f.Embedding, f.Pool, f.Side, f.Limits

@@ -17,7 +17,6 @@ import (
 
 const Key = "immich-test-key-0123456789"
 
-// A Photo is an asset of the library.
 type Photo struct {
 	ID, Name, Checksum string
 	Type               string // empty means IMAGE

@@ -13,7 +13,6 @@ import (
 	"testing"
 )
 
-// A Counter counts the instructions of functions.
 type Counter struct {
 	t    testing.TB
 	file string

@@ -10,7 +10,6 @@ import (
 	"cpar/model/feature"
 )
 
-// Network identifies the network of Embedded's embeddings.
 var Network = sha256.Sum256([]byte("a network"))
 
 // Photos returns n photos of four kinds, with two keywords each.

@@ -50,7 +50,6 @@ type Store interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// ValidName reports whether a blob may have the name.
 func ValidName(name string) bool { return cparhttp.ValidBlobName(name) }
 
 // Damage returns the error for a blob that the server has lost, swapped or cut

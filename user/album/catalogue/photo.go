@@ -24,7 +24,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Photo is a row of the catalogue.
 type Photo struct {
 	// Folder has slashes between its names, but not at its ends.
 	Folder, Name string
@@ -47,7 +46,6 @@ type Photo struct {
 	Trashed int64
 }
 
-// A File is a file in the repository.
 type File struct {
 	Name string
 	Size int64
@@ -59,7 +57,6 @@ type File struct {
 // A Place holds degrees times 10⁵, so that a unit is about a metre.
 type Place struct{ Lat, Lon int32 }
 
-// A Source is the origin of a keyword.
 type Source uint8
 
 const (

@@ -64,32 +64,25 @@ type State struct {
 	photos map[Key]*Photo
 	// ancestors contains the digests of all earlier generations, oldest first.
 	ancestors []byte
-	sorted    func() []*Photo
+	sorted    []*Photo
 }
 
 func newState(number uint64, all []*segment) *State {
-	whole := all[:len(all):len(all)]
-	s := &State{Number: number, photos: map[Key]*Photo{}}
-	if len(whole) == 1 {
-		only := whole[0]
-		s.Pins, s.ancestors = only.pins, only.ancestors
-		for _, p := range only.photos {
-			s.photos[p.Key()] = p
-		}
-		s.sorted = func() []*Photo { return only.photos }
-		return s
+	var whole *segment
+	if len(all) == 1 {
+		whole = all[0]
+	} else {
+		whole = merge(all, true)
 	}
-	m := merge(whole, true)
-	s.Pins, s.ancestors = m.pins, m.ancestors
-	for _, p := range m.photos {
+	s := &State{Number: number, Pins: whole.pins, photos: map[Key]*Photo{}, ancestors: whole.ancestors, sorted: whole.photos}
+	for _, p := range whole.photos {
 		s.photos[p.Key()] = p
 	}
-	s.sorted = func() []*Photo { return m.photos }
 	return s
 }
 
 // Photos returns all rows, including the trash, sorted by folder and name.
-func (s *State) Photos() []*Photo { return s.sorted() }
+func (s *State) Photos() []*Photo { return s.sorted }
 
 // Photo returns the photo with a path outside the trash, or nil.
 func (s *State) Photo(path string) *Photo { return s.photos[Key{Path: path}] }

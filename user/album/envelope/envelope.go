@@ -30,7 +30,6 @@ func New(secret seed.Secret, kind string) *Cipher {
 	return &Cipher{box: aead.New(secret.Derive(kind)), source: seed.NewSource(secret.Derive("fresh"), rand.Reader)}
 }
 
-// Size returns the size of the envelope of n bytes.
 func Size(n int) int { return padded(4 + n + aead.Overhead) }
 
 // padded returns the size to which n bytes are padded: a multiple of 4 KiB with
@@ -54,7 +53,6 @@ func (c *Cipher) Seal(b []byte, binding string) []byte {
 	return c.box.Seal(nil, seed.New(c.source.Fresh("album", 0, digest)), plain, []byte(binding))
 }
 
-// Open decrypts and authenticates an envelope.
 func (c *Cipher) Open(b []byte, binding string) ([]byte, error) {
 	plain, err := c.box.Open(b, []byte(binding))
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"cpar/user/album/catalogue"
 )
 
-// An Index answers queries about the rows of a catalogue.
 type Index struct {
 	photos   []*catalogue.Photo
 	keywords []keyword

@@ -333,7 +333,6 @@ func (s *storage) changes() (added map[string]blobs.Pin, removed []string) {
 	return added, removed
 }
 
-// committed implements Repository.Committed.
 func (s *storage) committed(ctx context.Context, pins map[string]blobs.Pin) error {
 	s.mu.Lock()
 	var drop []string

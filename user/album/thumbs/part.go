@@ -208,7 +208,6 @@ func (x *index) find(k Key) (int, bool) {
 	return slices.BinarySearchFunc(x.keys, k, func(a, b Key) int { return slices.Compare(a[:], b[:]) })
 }
 
-// opened is a decrypted part.
 type opened struct {
 	index
 	images []byte

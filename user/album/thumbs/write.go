@@ -9,7 +9,6 @@ import (
 	"cpar/user/album/catalogue"
 )
 
-// A Batch collects new thumbnails.
 type Batch struct {
 	r       *Reader
 	entries map[slot][]Entry

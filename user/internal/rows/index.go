@@ -80,7 +80,6 @@ type Kind struct {
 	Vectors func(q *Quantiser, n int) (uint64, error)
 }
 
-// An Index makes requests and reads replies.
 type Index struct {
 	*index.Index
 	quantiser *Quantiser
@@ -311,5 +310,4 @@ func (x *Index) skipped(l int) Bitmap {
 	return x.removed
 }
 
-// Count returns the number of live records for each keyword.
 func (x *Index) Count() map[string]int { return x.keywords.Load().Count(x.removed.Has) }

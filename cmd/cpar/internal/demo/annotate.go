@@ -22,7 +22,6 @@ const sureFrom, maybeFrom = 0.5, 0.25
 // learn probabilities.
 const calibrateFrom = 100
 
-// A Photo is a new photo with its keywords.
 type Photo struct {
 	Name     string    `json:"name"`
 	Truth    []string  `json:"truth"` // keywords that people gave

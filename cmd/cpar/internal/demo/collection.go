@@ -19,7 +19,6 @@ import (
 	"cpar/user"
 )
 
-// An item is one photo with its keywords and features.
 type item struct {
 	dataset.Photo
 	vectors *feature.Vectors

@@ -39,7 +39,6 @@ const (
 	Likely = 12
 )
 
-// Options configures Run.
 type Options struct {
 	// Data is the folder of a collection. If it is empty, Run paints a
 	// collection.
@@ -62,7 +61,6 @@ type Options struct {
 	Step     func(what string, took time.Duration)
 }
 
-// A Result holds the findings of a run.
 type Result struct {
 	Collection string `json:"collection"`
 	// Records is the number of indexed photos, out of Available photos. Words
@@ -99,7 +97,6 @@ type Result struct {
 	Album   []item `json:"-"` // some of the indexed photos
 }
 
-// A session is the state of a run.
 type session struct {
 	Options
 	result Result

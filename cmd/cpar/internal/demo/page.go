@@ -118,7 +118,6 @@ func (p Photo) missed() []string {
 	})
 }
 
-// A Group is a list of keywords under one heading.
 type Group struct {
 	Name     string
 	Keywords []Keyword

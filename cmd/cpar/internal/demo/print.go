@@ -11,7 +11,6 @@ import (
 	"cpar/photo/dataset"
 )
 
-// Print writes the result for a terminal.
 func (r *Result) Print(w io.Writer) {
 	for _, s := range []string{dataset.PeopleLeftOut(r.People), dataset.Summary(r.Warnings)} {
 		if s != "" {
