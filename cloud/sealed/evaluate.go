@@ -57,7 +57,7 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 // request by request. It reads memory in four sequential streams, one per
 // quarter of the groups.
 func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
-	k := x.params.Records()
+	k, addends := x.params.Records(), x.corrected()
 	operands := make([]*mod48.Operand, len(requests))
 	for i, q := range requests {
 		operands[i] = x.modulus.Prepare(q, k)
@@ -81,9 +81,8 @@ func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, re
 					break
 				}
 				words := replies[i].Words[group*k:][:k]
-				lattice.Words(words, x.groups[group].Addends)
-				for k, p := range products {
-					words[k] = x.modulus.Add(words[k], p[s])
+				for row, addend := range addends[group*k:][:k] {
+					words[row] = x.modulus.Add(addend, products[row][s])
 				}
 			}
 		}

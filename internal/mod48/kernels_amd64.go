@@ -36,8 +36,11 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	case withIFMA:
 		foursIFMA(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.x[from:]), n/block)
 	case withAVX2:
-		base := o.m.base((n/block+3)/4, 4)
-		foursAVX2(c, to, &base, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[from:]), n/block)
+		base, fixed := o.m.base((n/block+3)/4, 4), []uint64{0}
+		if at := max(1, len(o.x)/o.rows); from%at == 0 { // otherwise a later part of a row
+			fixed = o.fixed[from/at:]
+		}
+		foursAVX2(c, to, &base, &fixed[0], len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[from:]), n/block)
 	default:
 		o.multiplyPlain(dst, matrices, from, n)
 	}

@@ -3,7 +3,6 @@ package mod48
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 )
@@ -13,8 +12,10 @@ type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
+	// fixed holds Modulus.fixed of each row, for AVX2.
+	fixed []uint64
 	// prepared is the operand of the AVX2 and NEON kernels. For AVX2 it holds
-	// x as float64 (Modulus.centred). For NEON each word holds the two halves
+	// x as float64 (Modulus.factor). For NEON each word holds the two halves
 	// of a word of x, and four words follow every eight. They hold sums of two
 	// halves: for the first four words in lower halves, for the last four in
 	// upper halves.
@@ -40,7 +41,10 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	if active == withAVX2 {
 		o.prepared = slices.Grow(o.prepared[:0], len(x))
 		for _, w := range x {
-			o.prepared = append(o.prepared, math.Float64bits(m.centred(w)))
+			o.prepared = append(o.prepared, m.factor(w))
+		}
+		for k := range rows {
+			o.fixed = append(o.fixed, m.fixed(x[k*len(x)/rows:][:len(x)/rows]))
 		}
 		return
 	}
@@ -57,8 +61,8 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 }
 
 // Rows multiplies the rows of four matrices by the rows of o: dst[k][s] = ⟨row
-// k of matrices[s], row k of o⟩ mod q. All matrices and o have len(dst)
-// contiguous rows.
+// k of matrices[s], row k of o⟩ − Correction(row k of matrices[s]) mod q. All
+// matrices and o have len(dst) contiguous rows.
 //
 // Rows reads each matrix in order and prefetches beyond it.
 func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {

@@ -69,7 +69,6 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 			t.fixed[j] = m.fixed(x)
 		}
 	}
-	shift := 1<<52 + float64(uint64(1)<<(m.c.bits-1))
 	// Interleave eight words of each request at a time, to fill cache lines
 	// before eviction.
 	for from := 0; from < n; from += lanes {
@@ -81,8 +80,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:]
 			for i, w := range x {
 				if active == withAVX2 {
-					// The kernel adds 2⁵² to words of rows, less 2^(bits−1) (fixed).
-					w = math.Float64bits(m.centred(w) - shift)
+					w = m.factor(w)
 				}
 				to[lanes*i] = w
 			}
@@ -128,24 +126,28 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// centred returns the number that is congruent to w modulo q and between −q/2
-// and q/2, without a branch.
-func (m *Modulus) centred(w uint64) float64 {
+// factor returns float64 bits of the number that is congruent to w modulo q and
+// between −q/2 and q/2, less 2⁵², which the kernels for AVX2 add to words of
+// rows, and less 2^(bits−1) (fixed). It has no branch.
+func (m *Modulus) factor(w uint64) uint64 {
 	_, over := bits.Sub64(m.c.q/2, w, 0)
-	return float64(int64(w - m.c.q&-over))
+	return math.Float64bits(float64(int64(w - m.c.q&-over - 1<<52 - 1<<(m.c.bits-1))))
 }
 
-// With AVX2, Times subtracts 2^(bits−1) from the words of a row, and adds the
-// products of neighbouring words of a row and of a request (gen/tile_avx2.go).
-// fixed returns what is missing for request x modulo q, and Correction for a
-// row. A sum of up to 2¹⁶ words fits in 64 bits, because words are below 2⁴⁸.
+// With AVX2, Rows and Times subtract 2^(bits−1) from the words of a row, and add
+// the products of words of a row, and of a request, that are four apart
+// (gen/tile_avx2.go). fixed returns what is missing for request x modulo q, and
+// Correction for a row. A sum of up to 2¹⁶ words fits in 64 bits, because words
+// are below 2⁴⁸.
 
 func (m *Modulus) fixed(x []uint64) uint64 {
 	var hi, lo, h, l, c, sum uint64
-	for ; len(x) >= 2; x = x[2:] {
-		h, l = bits.Mul64(m.c.q-x[0], x[1])
-		lo, c = bits.Add64(lo, l, 0)
-		hi, sum = hi+h+c, sum+x[0]+x[1]
+	for ; len(x) >= 8; x = x[8:] {
+		for i, y := range x[4:8] {
+			h, l = bits.Mul64(m.c.q-x[i], y)
+			lo, c = bits.Add64(lo, l, 0)
+			hi, sum = hi+h+c, sum+x[i]+y
+		}
 	}
 	h, l = bits.Mul64(sum, 1<<(m.c.bits-1))
 	lo, c = bits.Add64(lo, l, 0)
@@ -153,16 +155,19 @@ func (m *Modulus) fixed(x []uint64) uint64 {
 }
 
 // Correction returns the difference between products of a packed row and the
-// results of Times. It depends only on the row, so that callers keep it.
+// results of Rows and Times. It depends only on the row, so that callers keep
+// it.
 func (m *Modulus) Correction(row []byte) uint64 {
 	if active != withAVX2 {
 		return 0
 	}
 	var hi, lo, h, l, c uint64
-	for shift := m.c.q - 1<<(m.c.bits-1); len(row) > 0; row = row[2*WordBytes:] {
-		h, l = bits.Mul64(word(row)+shift, word(row[WordBytes:])+shift)
-		lo, c = bits.Add64(lo, l, 0)
-		hi += h + c
+	for shift := m.c.q - 1<<(m.c.bits-1); len(row) > 0; row = row[8*WordBytes:] {
+		for i := range 4 {
+			h, l = bits.Mul64(word(row[WordBytes*i:])+shift, word(row[WordBytes*(i+4):])+shift)
+			lo, c = bits.Add64(lo, l, 0)
+			hi += h + c
+		}
 	}
 	return lessModulus(m.c.q-bits.Rem64(hi, lo, m.c.q), m.c.q)
 }

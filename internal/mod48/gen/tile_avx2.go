@@ -14,7 +14,7 @@ import (
 // A pair of a row's words x and a request's words y thus takes one product.
 // Correction computes the sum of x₀x₁, and Tile.Set the sum of y₀y₁. Half a
 // power of two is subtracted from x, so that a factor has at most as many bits
-// as the modulus.
+// as the modulus. The words of a pair are four apart.
 //
 // Fused multiplication gives the exact error of a sum. The lanes of high begin
 // at 1.5·2¹⁰⁰. Products are below 2⁹⁴ for a modulus of 47 bits and 2⁹⁶ for 48,
@@ -144,11 +144,11 @@ func (k kernels) pairsAVX2(name string, groups int, c, sums, list, from, room, g
 	k.Count(name+"_octet", octets, func() {
 		for i := range 4 {
 			for q := range acc {
-				x0, x1 := k.float(x, roomRow*q+16*i), k.float(x, roomRow*q+16*i+8)
+				x0, x1 := k.float(x, roomRow*q+8*i), k.float(x, roomRow*q+8*i+32)
 				for g, s := range acc[q] {
 					u, v, old := k.YMM(), k.YMM(), k.YMM()
-					k.VADDPD(y(2*i+1, g), x0, u)
-					k.VADDPD(y(2*i, g), x1, v)
+					k.VADDPD(y(i+4, g), x0, u)
+					k.VADDPD(y(i, g), x1, v)
 					k.VMOVAPD(s.high, old)
 					k.VFMADD231PD(v, u, s.high)
 					k.VFNMADD231PD(one, s.high, old)
