@@ -1,6 +1,7 @@
 package mod48
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -175,3 +176,25 @@ func (m *Modulus) Correction(row []byte) uint64 {
 // Tiles reports whether the processor has kernels for Tile. With them, sixteen
 // requests take two to five times as long as one.
 func Tiles() bool { return active == withIFMA || active == withAVX2 }
+
+// Pack adds addends to sums and packs the results: word i of dst[j], from byte
+// `at` on, is sums[step*i][j] + addends[j][i] mod q. A single element of addends
+// serves all j. Pack writes len(addends[0]) words to each element of dst.
+func Pack[S [Streams]uint64 | [MaxRequests]uint64](m *Modulus, dst [][]byte, at int, addends [][]uint64, sums []S, step int) {
+	n, done := len(addends[0]), 0
+	if n >= 2 { // assembly checks no bounds
+		_ = sums[step*(n-1)][len(dst)-1]
+		done = m.pack(dst, at, addends, &sums[0][0], step*len(sums[0]), n)
+	}
+	for j, to := range dst {
+		i := 0
+		if j < done {
+			i = n &^ 1
+		}
+		for ; i < n; i++ {
+			w := m.Add(sums[step*i][j], addends[j%len(addends)][i])
+			binary.LittleEndian.PutUint32(to[at+WordBytes*i:], uint32(w))
+			binary.LittleEndian.PutUint16(to[at+WordBytes*i+4:], uint16(w>>32))
+		}
+	}
+}
