@@ -42,7 +42,7 @@ func (x *Index) evaluate(ctx context.Context, workers int, replies, matrices [][
 	for from := 0; from < len(words); from += mod48.MaxRequests {
 		to := min(from+mod48.MaxRequests, len(words))
 		evaluate := x.evaluateSingly
-		if to-from > few {
+		if to-from > few && mod48.Tiles() {
 			evaluate = x.evaluateBatch
 		}
 		if err := parallel.Runs(workers, len(x.groups), 1, func(_, first, last int) error {

@@ -16,8 +16,8 @@ const (
 )
 
 // A Tile holds one row of each of up to MaxRequests requests, prepared for
-// multiplication by many rows. For four or more requests it is faster than
-// Rows.
+// multiplication by many rows. With Tiles, it is faster than Rows for four or
+// more requests.
 type Tile struct {
 	m        *Modulus
 	requests [][]uint64
@@ -28,13 +28,12 @@ type Tile struct {
 	// fixed holds Modulus.fixed of each request, for AVX2.
 	fixed [MaxRequests]uint64
 	work  *workspace
-	alone [MaxRequests]Operand // for levels without tile kernels
 }
 
 // A workspace is the memory of the kernels. It is allocated, because that
 // aligns it to cache lines.
 type workspace struct {
-	sums [2][TileRows][MaxRequests]uint64 // for AVX2
+	sums [2][TileRows][MaxRequests]uint64 // for AVX2, zero between calls
 	room [TileRows + 2][2 * block]uint64
 }
 
@@ -52,9 +51,6 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	}
 	t.m, t.requests, t.groups = m, append(t.requests[:0], requests...), (len(requests)+lanes-1)/lanes
 	if !Tiles() {
-		for j, x := range requests {
-			t.alone[j].prepare(m, x, 1)
-		}
 		return
 	}
 	if t.work == nil {
@@ -111,18 +107,9 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		t.times(dst, rows, ahead)
 		return
 	}
-	var out [1][Streams]uint64
-	for j := range t.requests {
-		o := &t.alone[j]
-		for first := 0; first < len(rows); first += Streams {
-			var four [Streams][]byte
-			for s := range four {
-				four[s] = rows[min(first+s, len(rows)-1)]
-			}
-			o.Rows(out[:], &four)
-			for s := range min(Streams, len(rows)-first) {
-				dst[first+s][j] = out[0][s]
-			}
+	for i, r := range rows {
+		for j, x := range t.requests {
+			dst[i][j] = t.m.dotPlain(r, x)
 		}
 	}
 }
