@@ -31,22 +31,19 @@ func BatchSize() int64 {
 // the slices. It reads every group of records once for each sixteen requests.
 func (x *Index) evaluate(ctx context.Context, workers int, replies, matrices [][]byte) error {
 	size := len(x.groups) * x.params.Records() * lattice.WordBytes
-	words := make([][]uint64, len(matrices))
-	for i, b := range matrices {
+	for _, b := range matrices {
 		if len(b) < x.params.MatrixBytes() {
 			return fmt.Errorf("evaluating a sealed request: %w: it is for another index", cpar.ErrInput)
 		}
-		words[i] = make([]uint64, x.params.Words())
-		lattice.Words(words[i], b)
 	}
-	for from := 0; from < len(words); from += mod48.MaxRequests {
-		to := min(from+mod48.MaxRequests, len(words))
+	for from := 0; from < len(matrices); from += mod48.MaxRequests {
+		to := min(from+mod48.MaxRequests, len(matrices))
 		evaluate := x.evaluateSingly
 		if to-from > few && mod48.Tiles() {
 			evaluate = x.evaluateBatch
 		}
 		if err := parallel.Runs(workers, len(x.groups), 1, func(_, first, last int) error {
-			return evaluate(ctx, replies[from:to], words[from:to], first, last)
+			return evaluate(ctx, replies[from:to], matrices[from:to], first, last)
 		}); err != nil {
 			return fmt.Errorf("searching index %v: %w", x.id, err)
 		}
@@ -60,11 +57,13 @@ func (x *Index) evaluate(ctx context.Context, workers int, replies, matrices [][
 // evaluateSingly computes the replies' words for groups `first` to `last`−1,
 // request by request. It reads memory in four sequential streams, one per
 // quarter of the groups.
-func (x *Index) evaluateSingly(ctx context.Context, replies [][]byte, requests [][]uint64, first, last int) error {
+func (x *Index) evaluateSingly(ctx context.Context, replies, requests [][]byte, first, last int) error {
 	k, addends := x.params.Records(), x.corrected()
 	operands := make([]*mod48.Operand, len(requests))
 	for i, q := range requests {
-		operands[i] = x.modulus.Prepare(q, k)
+		words := make([]uint64, x.params.Words())
+		lattice.Words(words, q)
+		operands[i] = x.modulus.Prepare(words, k)
 	}
 	products := make([][mod48.Streams]uint64, k)
 	quarter := (last - first + mod48.Streams - 1) / mod48.Streams

@@ -14,7 +14,7 @@ type Operand struct {
 	// fixed holds Modulus.fixed of each row, for AVX2.
 	fixed []uint64
 	// prepared is the operand of the AVX2 and NEON kernels. For AVX2 it holds
-	// x as float64 (Modulus.factor). For NEON each word holds the two halves
+	// x as float64 (Modulus.factors). For NEON each word holds the two halves
 	// of a word of x, and four words follow every eight. They hold sums of two
 	// halves: for the first four words in lower halves, for the last four in
 	// upper halves.
@@ -31,9 +31,7 @@ func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	switch active {
 	case withAVX2:
 		o.prepared = make([]uint64, len(x))
-		for i, w := range x {
-			o.prepared[i] = m.factor(w)
-		}
+		m.factors(o.prepared, x)
 		for k := range rows {
 			o.fixed = append(o.fixed, m.fixed(x[k*len(x)/rows:][:len(x)/rows]))
 		}

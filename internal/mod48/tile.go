@@ -38,7 +38,7 @@ type workspace struct {
 }
 
 // Set makes t the operand of these rows, which must have the same length, and
-// reuses the memory of t. It keeps a reference to requests.
+// reuses the memory of t. Without Tiles, it keeps a reference to requests.
 func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
@@ -74,11 +74,11 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 			if j < len(requests) {
 				x = [lanes]uint64(requests[j][from:])
 			}
-			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:]
+			if active == withAVX2 {
+				m.factors(x[:], x[:])
+			}
+			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:][:lanes*lanes-lanes+1]
 			for i, w := range x {
-				if active == withAVX2 {
-					w = m.factor(w)
-				}
 				to[lanes*i] = w
 			}
 		}
@@ -114,12 +114,15 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// factor returns float64 bits of the number that is congruent to w modulo q and
-// between −q/2 and q/2, less 2⁵², which the kernels for AVX2 add to words of
-// rows, and less 2^(bits−1) (fixed). It has no branch.
-func (m *Modulus) factor(w uint64) uint64 {
-	_, over := bits.Sub64(m.c.q/2, w, 0)
-	return math.Float64bits(float64(int64(w - m.c.q&-over - 1<<52 - 1<<(m.c.bits-1))))
+// factors sets dst to float64 bits of the numbers that are congruent to x modulo
+// q and between −q/2 and q/2, less 2⁵², which the kernels for AVX2 add to words
+// of rows, and less 2^(bits−1) (fixed). It has no branches.
+func (m *Modulus) factors(dst, x []uint64) {
+	q, shift := m.c.q, uint64(1)<<52+1<<(m.c.bits-1)
+	for i, w := range x {
+		over := (q/2 - w) >> 63
+		dst[i] = math.Float64bits(float64(int64(w - q&-over - shift)))
+	}
 }
 
 // With AVX2, Rows and Times subtract 2^(bits−1) from the words of a row, and add
