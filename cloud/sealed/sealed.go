@@ -28,7 +28,7 @@ type Index struct {
 	records int
 	asked   bool // whether requests contain a matrix for these groups
 	// corrected returns each row's addend plus mod48.Modulus.Correction, which
-	// the first batch computes.
+	// the first request computes.
 	corrected func() []uint64
 	// clustered holds the groups of hidden cells, which have several records
 	// per row. It is nil in an index without cells.

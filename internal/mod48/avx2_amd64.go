@@ -4,10 +4,10 @@
 
 package mod48
 
-// foursAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base.
+// foursAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.
 //
 //go:noescape
-func foursAVX2(c *[84]uint64, dst *[4]uint64, base *[2]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+func foursAVX2(c *[84]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
 // tile8AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 8 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.
 //
@@ -19,10 +19,15 @@ func tile8AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, fr
 //go:noescape
 func tile16AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, from int, x *uint64, stride int, blocks int, chunks int)
 
-// closeTileAVX2 reduces the sums of `rows` rows.
+// closeTileAVX2 reduces the sums of `rows` rows, which begin at base plus `fixed`, and resets them to zero.
 //
 //go:noescape
-func closeTileAVX2(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, rows int)
+func closeTileAVX2(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, base *[2]uint64, fixed *[16]uint64, rows int)
+
+// packAVX2 is Pack of pairs·2 words, whose sums are step bytes apart.
+//
+//go:noescape
+func packAVX2(c *[84]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step int, pairs int)
 
 // cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.
 //

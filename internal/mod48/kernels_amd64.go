@@ -36,8 +36,11 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	case withIFMA:
 		foursIFMA(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.x[from:]), n/block)
 	case withAVX2:
-		base := o.m.base((n/block+3)/4, 4)
-		foursAVX2(c, to, &base, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[from:]), n/block)
+		base, fixed := o.m.base((n/block+3)/4, 4), []uint64{0}
+		if at := max(1, len(o.x)/o.rows); from%at == 0 { // otherwise a later part of a row
+			fixed = o.fixed[from/at:]
+		}
+		foursAVX2(c, to, &base, &fixed[0], len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[from:]), n/block)
 	default:
 		o.multiplyPlain(dst, matrices, from, n)
 	}
@@ -112,21 +115,16 @@ func (t *Tile) partAVX2(dst [][MaxRequests]uint64, ahead *[2*TileRows + 2]*byte,
 		chunk = 1
 	}
 	chunks, odd := n/block/chunk, n/block%chunk
-	for i, base := range t.m.base(chunks+odd, 1) {
-		sums := &t.work.sums[i]
-		for j := range sums[0] {
-			sums[0][j] = base
-			if at == 0 && i == 1 {
-				sums[0][j] += t.fixed[j]
-			}
-		}
-		for q := range dst[1:] {
-			sums[1+q] = sums[0]
-		}
+	base, fixed := t.m.base(chunks+odd, 1), &t.fixed
+	if at > 0 {
+		fixed = new([MaxRequests]uint64)
 	}
 	t.chunksAVX2(ahead, len(dst), at, chunk, chunks)
 	t.chunksAVX2(ahead, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
-	closeTileAVX2(t.m.c.all(), &dst[0], t.work.all(), len(dst))
+	for i := range t.work.sums { // tile8AVX2 multiplies an even number of rows
+		clear(t.work.sums[i][len(dst):min(len(dst)+1, TileRows)])
+	}
+	closeTileAVX2(t.m.c.all(), &dst[0], t.work.all(), &base, fixed, len(dst))
 }
 
 // base returns the values with which AVX2's high and low sums begin in each of
@@ -137,6 +135,24 @@ func (m *Modulus) base(chunks, lanes int) (b [2]uint64) {
 		b[i] = m.c.q<<12/uint64(lanes) - uint64(chunks)*math.Float64bits(start)
 	}
 	return b
+}
+
+// pack implements Pack for an even number of words and a number of columns that
+// it returns, a multiple of four.
+func (m *Modulus) pack(dst [][]byte, at int, addends [][]uint64, sums *uint64, step, n int) (done int) {
+	if !Tiles() {
+		return 0
+	}
+	for ; done+4 <= len(dst); done += 4 {
+		var to [4]*byte
+		var from [4]*uint64
+		for j := range to {
+			to[j] = &dst[done+j][at:][:WordBytes*n][0]
+			from[j] = &addends[(done+j)%len(addends)][:n][0]
+		}
+		packAVX2(m.c.all(), &to, &from, (*uint64)(unsafe.Add(unsafe.Pointer(sums), 8*done)), 8*step, n/2)
+	}
+	return done
 }
 
 func (w *workspace) all() *[832]uint64 { return (*[832]uint64)(unsafe.Pointer(w)) }

@@ -10,6 +10,7 @@ func (k kernels) avx2() {
 	k.tileAVX2(1)
 	k.tileAVX2(2)
 	k.closeTileAVX2()
+	k.packAVX2()
 	k.cutAVX2()
 	k.fieldsAVX2()
 	k.floatsAVX2()
@@ -18,19 +19,19 @@ func (k kernels) avx2() {
 	k.productsAVX2()
 }
 
-// Rows multiplies words as float64 with the exact error of a sum, like a tile
-// (tile_avx2.go). Products of a word below 2⁴⁸ and a number of at most 2⁴⁷ are
-// below 2⁹⁵, so that a chunk has sixteen in each lane.
+// Rows multiplies pairs of words as float64, like a tile (tile_avx2.go).
 
 func (k kernels) foursAVX2() {
-	p := k.Begin("foursAVX2", "func(c *[84]uint64, dst *[4]uint64, base *[2]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base.", "c", "dst", "rows", "x", "blocks")
-	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
+	p := k.Begin("foursAVX2", "func(c *[84]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+		"is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.", "c", "dst", "fixed", "rows", "x", "blocks")
+	c, dst, fixed, rows, x, blocks := p[0], p[1], p[2], p[3], p[4], p[5]
 	r := k.Params("r0", "r1", "r2", "r3")
 	k.Count("row", rows, func() {
 		first := k.twosAVX2("first", c, k.Part(x, 0, 0), blocks, r[:2])
 		second := k.twosAVX2("second", c, x, blocks, r[2:])
 		high, low := k.joinAVX2(first[0], second[0]), k.joinAVX2(first[1], second[1])
+		k.add(low, k.constant(fixed, 0, low))
+		k.Advance(8, fixed)
 		k.VMOVDQU(k.closeAVX2(k.load(c), [3]reg.VecVirtual{low, nil, high}), at(dst, 0))
 		k.Advance(32, dst)
 	})
@@ -63,25 +64,25 @@ func (k kernels) twosAVX2(label string, c, x, blocks reg.GPVirtual, r []reg.GPVi
 			acc[q] = [2]reg.VecVirtual{k.float(c, atStarts), k.float(c, atStarts+8)}
 		}
 		k.Count(label, some, func() {
-			for i := range 4 {
-				y := k.YMM()
-				k.VMOVUPD(at(x, 32*i), y)
+			for half := range 2 {
 				for q := range r {
-					if i%2 == 0 {
-						k.PREFETCHT0(at(r[q], 24*i+rowsAhead))
+					var words [2]reg.VecVirtual
+					for j := range words {
+						i, word := 2*half+j, k.YMM()
+						if i == 1 || i == 2 {
+							k.VMOVDQU(at(r[q], 24*i-4), word)
+							k.VPSHUFB(middle, word, word)
+						} else { // stay within the row
+							k.VBROADCASTI128(at(r[q], 24*i), word)
+							k.VINSERTI128(Imm(1), at(r[q], 24*i+12-4*(i/3)), word, word)
+							k.VPSHUFB(at(c, atWhole+64*(i/3)), word, word)
+						}
+						k.VPOR(zero, word, word)
+						k.VADDPD(at(x, 32*(2*half+1-j)), word, word)
+						words[j] = word
 					}
-					word := k.YMM()
-					if i == 1 || i == 2 {
-						k.VMOVDQU(at(r[q], 24*i-4), word)
-						k.VPSHUFB(middle, word, word)
-					} else { // stay within the row
-						k.VBROADCASTI128(at(r[q], 24*i), word)
-						k.VINSERTI128(Imm(1), at(r[q], 24*i+12-4*(i/3)), word, word)
-						k.VPSHUFB(at(c, atWhole+64*(i/3)), word, word)
-					}
-					k.VPOR(zero, word, word)
-					k.VSUBPD(zero, word, word)
-					k.factorsAVX2(word, y, acc[q][0], acc[q][1])
+					k.PREFETCHT0(at(r[q], 48*half+rowsAhead))
+					k.factorsAVX2(words[0], words[1], acc[q][0], acc[q][1])
 				}
 			}
 			k.Advance(blockBytes, r...)
@@ -150,11 +151,16 @@ func (k kernels) closeAVX2(constant func(off int) reg.VecVirtual, s [3]reg.VecVi
 	k.VPMULUDQ(excess, right(atBits, l), t)
 	k.VPAND(mask, l, l)
 	k.add(l, t)
-	q, below := constant(atQ), k.YMM()
-	k.VPCMPGTQ(l, q, below) // q > l
-	k.VPANDN(q, below, below)
-	k.VPSUBQ(below, l, l)
+	k.lessModulusAVX2(constant(atQ), l)
 	return l
+}
+
+// lessModulusAVX2 subtracts q from words of at least q.
+func (k kernels) lessModulusAVX2(q, words reg.VecVirtual) {
+	below := k.YMM()
+	k.VPCMPGTQ(words, q, below) // q > words
+	k.VPANDN(q, below, below)
+	k.VPSUBQ(below, words, words)
 }
 
 // load returns a function that broadcasts constants when they are needed.

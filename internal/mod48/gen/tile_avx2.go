@@ -14,7 +14,7 @@ import (
 // A pair of a row's words x and a request's words y thus takes one product.
 // Correction computes the sum of x₀x₁, and Tile.Set the sum of y₀y₁. Half a
 // power of two is subtracted from x, so that a factor has at most as many bits
-// as the modulus.
+// as the modulus. The words of a pair are four apart.
 //
 // Fused multiplication gives the exact error of a sum. The lanes of high begin
 // at 1.5·2¹⁰⁰. Products are below 2⁹⁴ for a modulus of 47 bits and 2⁹⁶ for 48,
@@ -144,11 +144,11 @@ func (k kernels) pairsAVX2(name string, groups int, c, sums, list, from, room, g
 	k.Count(name+"_octet", octets, func() {
 		for i := range 4 {
 			for q := range acc {
-				x0, x1 := k.float(x, roomRow*q+16*i), k.float(x, roomRow*q+16*i+8)
+				x0, x1 := k.float(x, roomRow*q+8*i), k.float(x, roomRow*q+8*i+32)
 				for g, s := range acc[q] {
 					u, v, old := k.YMM(), k.YMM(), k.YMM()
-					k.VADDPD(y(2*i+1, g), x0, u)
-					k.VADDPD(y(2*i, g), x1, v)
+					k.VADDPD(y(i+4, g), x0, u)
+					k.VADDPD(y(i, g), x1, v)
 					k.VMOVAPD(s.high, old)
 					k.VFMADD231PD(v, u, s.high)
 					k.VFNMADD231PD(one, s.high, old)
@@ -179,21 +179,71 @@ func (k kernels) addSum(v reg.VecVirtual, m Mem) {
 }
 
 func (k kernels) closeTileAVX2() {
-	p := k.Begin("closeTileAVX2", "func(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, rows int)",
-		"reduces the sums of `rows` rows.", "c", "dst", "sums", "rows")
-	c, dst, sums, rows := p[0], p[1], p[2], p[3]
+	p := k.Begin("closeTileAVX2", "func(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, base *[2]uint64, fixed *[16]uint64, rows int)",
+		"reduces the sums of `rows` rows, which begin at base plus `fixed`, and resets them to zero.", "c", "dst", "sums", "fixed", "rows")
+	c, dst, sums, fixed, rows := p[0], p[1], p[2], p[3], p[4]
 	loaded := map[int]reg.VecVirtual{}
 	for _, off := range [...]int{atMask, atExcess, atUpper, atBits, atTopMask, atTop, atQ} {
 		loaded[off] = k.constant(c, off, k.YMM())
 	}
 	k.Count("close_row", rows, func() {
+		base := k.Params("base")[0]
 		for g := range 4 {
-			high, low := k.YMM(), k.YMM()
-			k.VMOVDQU(at(sums, 32*g), high)
-			k.VMOVDQU(at(sums, atLow+32*g), low)
+			high, low, zero := k.constant(base, 0, k.YMM()), k.constant(base, 8, k.YMM()), k.YMM()
+			k.add(low, at(fixed, 32*g))
+			k.VPXOR(zero, zero, zero)
+			for i, v := range []reg.VecVirtual{high, low} {
+				k.add(v, at(sums, i*atLow+32*g))
+				k.VMOVDQU(zero, at(sums, i*atLow+32*g))
+			}
 			k.VMOVDQU(k.closeAVX2(func(off int) reg.VecVirtual { return loaded[off] }, [3]reg.VecVirtual{low, nil, high}), at(dst, 32*g))
 		}
 		k.Advance(128, sums, dst)
+	})
+	k.End()
+}
+
+// packAVX2 takes two sums of each of four columns at a time.
+func (k kernels) packAVX2() {
+	p := k.Begin("packAVX2", "func(c *[84]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step, pairs int)",
+		"is Pack of pairs·2 words, whose sums are step bytes apart.", "c", "dst", "addends", "sums", "step", "pairs")
+	sums, step, pairs := p[3], p[4], p[5]
+	q := k.constant(p[0], atQ, k.YMM())
+	var to, from [4]reg.GPVirtual
+	for j := range to {
+		to[j], from[j] = k.GP64(), k.GP64()
+		k.MOVQ(at(p[1], 8*j), to[j])
+		k.MOVQ(at(p[2], 8*j), from[j])
+	}
+	k.Count("pack_pair", pairs, func() {
+		var rows [2]reg.VecVirtual
+		for i := range rows {
+			rows[i] = k.YMM()
+			k.VMOVDQU(at(sums, 0), rows[i])
+			k.ADDQ(step, sums)
+		}
+		for j := range 2 { // column j in the lower half, column 2+j in the upper half
+			words, addends, upper := k.YMM(), k.YMM(), k.YMM()
+			if j == 0 {
+				k.VPUNPCKLQDQ(rows[1], rows[0], words)
+			} else {
+				k.VPUNPCKHQDQ(rows[1], rows[0], words)
+			}
+			k.VMOVDQU(at(from[j], 0), addends.AsX())
+			k.VINSERTI128(Imm(1), at(from[2+j], 0), addends, addends)
+			k.add(words, addends)
+			k.lessModulusAVX2(q, words)
+			// Close the gap of two bytes between both words.
+			k.VPSRLDQ(Imm(2), words, upper)
+			k.VPBLENDW(Imm(0xf8), upper, words, words)
+			k.VEXTRACTI128(Imm(1), words, upper.AsX())
+			for i, half := range []reg.VecVirtual{words, upper} {
+				k.VMOVQ(half.AsX(), at(to[2*i+j], 0))
+				k.VPEXTRD(Imm(2), half.AsX(), at(to[2*i+j], 8))
+			}
+		}
+		k.Advance(16, from[:]...)
+		k.Advance(12, to[:]...)
 	})
 	k.End()
 }
