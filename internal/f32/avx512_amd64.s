@@ -67,6 +67,112 @@ store:
 	VZEROUPPER
 	RET
 
+// func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner1x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R8
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R8), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z1
+	VMOVUPS      (DI), Z0
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000001, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z1
+	VBROADCASTSS (DI), Z0
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z2
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z3
+	VFMADD231PS      Z2, Z3, Z0
+	VMOVUPS          (CX), Z2
+	VFMADD231PS.BCST (R9), Z2, Z1
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z2
+	ADDQ             BX, DX
+	VBROADCASTSS     4(CX), Z3
+	VFMADD231PS      Z2, Z3, Z0
+	VMOVUPS          4(CX), Z2
+	VFMADD231PS.BCST (R9), Z2, Z1
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000008, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z2
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z3
+	VFMADD231PS      Z2, Z3, Z0
+	VMOVUPS          (CX), Z2
+	VFMADD231PS.BCST (R9), Z2, Z1
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z2
+	VBROADCASTSS  hi+76(FP), Z3
+	VMAXPS        Z0, Z2, Z0
+	VMINPS        Z0, Z3, Z0
+	VMOVUPS       Z0, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z1, Z2, Z1
+	VMINPS        Z1, Z3, Z1
+	VUNPCKLPS     Z1, Z1, Z0
+	VUNPCKLPS     Z1, Z1, Z2
+	VUNPCKLPD     Z2, Z0, Z3
+	VUNPCKHPD     Z2, Z0, Z0
+	VUNPCKHPS     Z1, Z1, Z0
+	VUNPCKHPS     Z1, Z1, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VEXTRACTF32X4 $0x00, Z3, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-80
@@ -142,6 +248,132 @@ store:
 	VMAXPS       Z1, Z2, Z1
 	VMINPS       Z1, Z3, Z1
 	VMOVUPS      Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner2x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z2
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000003, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z2
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z3
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z4
+	VFMADD231PS      Z3, Z4, Z0
+	VBROADCASTSS     4(CX), Z4
+	VFMADD231PS      Z3, Z4, Z1
+	VMOVUPS          (CX), Z3
+	VFMADD231PS.BCST (R9), Z3, Z2
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z3
+	ADDQ             BX, DX
+	VBROADCASTSS     8(CX), Z4
+	VFMADD231PS      Z3, Z4, Z0
+	VBROADCASTSS     12(CX), Z4
+	VFMADD231PS      Z3, Z4, Z1
+	VMOVUPS          8(CX), Z3
+	VFMADD231PS.BCST (R9), Z3, Z2
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000010, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z3
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z4
+	VFMADD231PS      Z3, Z4, Z0
+	VBROADCASTSS     4(CX), Z4
+	VFMADD231PS      Z3, Z4, Z1
+	VMOVUPS          (CX), Z3
+	VFMADD231PS.BCST (R9), Z3, Z2
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z3
+	VBROADCASTSS  hi+76(FP), Z4
+	VMAXPS        Z0, Z3, Z0
+	VMINPS        Z0, Z4, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z3, Z1
+	VMINPS        Z1, Z4, Z1
+	VMOVUPS       Z1, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z2, Z3, Z2
+	VMINPS        Z2, Z4, Z2
+	VUNPCKLPS     Z2, Z2, Z0
+	VUNPCKLPS     Z2, Z2, Z1
+	VUNPCKLPD     Z1, Z0, Z3
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z2, Z2, Z1
+	VUNPCKHPS     Z2, Z2, Z2
+	VUNPCKLPD     Z2, Z1, Z4
+	VUNPCKHPD     Z2, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z3, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -235,6 +467,152 @@ store:
 	VMAXPS       Z2, Z3, Z2
 	VMINPS       Z2, Z4, Z2
 	VMOVUPS      Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner3x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z3
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000007, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z3
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z4
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z5
+	VFMADD231PS      Z4, Z5, Z0
+	VBROADCASTSS     4(CX), Z5
+	VFMADD231PS      Z4, Z5, Z1
+	VBROADCASTSS     8(CX), Z5
+	VFMADD231PS      Z4, Z5, Z2
+	VMOVUPS          (CX), Z4
+	VFMADD231PS.BCST (R9), Z4, Z3
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z4
+	ADDQ             BX, DX
+	VBROADCASTSS     12(CX), Z5
+	VFMADD231PS      Z4, Z5, Z0
+	VBROADCASTSS     16(CX), Z5
+	VFMADD231PS      Z4, Z5, Z1
+	VBROADCASTSS     20(CX), Z5
+	VFMADD231PS      Z4, Z5, Z2
+	VMOVUPS          12(CX), Z4
+	VFMADD231PS.BCST (R9), Z4, Z3
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000018, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z4
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z5
+	VFMADD231PS      Z4, Z5, Z0
+	VBROADCASTSS     4(CX), Z5
+	VFMADD231PS      Z4, Z5, Z1
+	VBROADCASTSS     8(CX), Z5
+	VFMADD231PS      Z4, Z5, Z2
+	VMOVUPS          (CX), Z4
+	VFMADD231PS.BCST (R9), Z4, Z3
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z4
+	VBROADCASTSS  hi+76(FP), Z5
+	VMAXPS        Z0, Z4, Z0
+	VMINPS        Z0, Z5, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z4, Z1
+	VMINPS        Z1, Z5, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z4, Z2
+	VMINPS        Z2, Z5, Z2
+	VMOVUPS       Z2, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z3, Z4, Z3
+	VMINPS        Z3, Z5, Z3
+	VUNPCKLPS     Z3, Z3, Z0
+	VUNPCKLPS     Z3, Z3, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z3, Z3, Z1
+	VUNPCKHPS     Z3, Z3, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -343,6 +721,172 @@ store:
 	VMAXPS       Z3, Z4, Z3
 	VMINPS       Z3, Z5, Z3
 	VMOVUPS      Z3, (AX)
+	VZEROUPPER
+	RET
+
+// func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner4x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z4
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000000f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z4
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z5
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z6
+	VFMADD231PS      Z5, Z6, Z0
+	VBROADCASTSS     4(CX), Z6
+	VFMADD231PS      Z5, Z6, Z1
+	VBROADCASTSS     8(CX), Z6
+	VFMADD231PS      Z5, Z6, Z2
+	VBROADCASTSS     12(CX), Z6
+	VFMADD231PS      Z5, Z6, Z3
+	VMOVUPS          (CX), Z5
+	VFMADD231PS.BCST (R9), Z5, Z4
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z5
+	ADDQ             BX, DX
+	VBROADCASTSS     16(CX), Z6
+	VFMADD231PS      Z5, Z6, Z0
+	VBROADCASTSS     20(CX), Z6
+	VFMADD231PS      Z5, Z6, Z1
+	VBROADCASTSS     24(CX), Z6
+	VFMADD231PS      Z5, Z6, Z2
+	VBROADCASTSS     28(CX), Z6
+	VFMADD231PS      Z5, Z6, Z3
+	VMOVUPS          16(CX), Z5
+	VFMADD231PS.BCST (R9), Z5, Z4
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000020, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z5
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z6
+	VFMADD231PS      Z5, Z6, Z0
+	VBROADCASTSS     4(CX), Z6
+	VFMADD231PS      Z5, Z6, Z1
+	VBROADCASTSS     8(CX), Z6
+	VFMADD231PS      Z5, Z6, Z2
+	VBROADCASTSS     12(CX), Z6
+	VFMADD231PS      Z5, Z6, Z3
+	VMOVUPS          (CX), Z5
+	VFMADD231PS.BCST (R9), Z5, Z4
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z5
+	VBROADCASTSS  hi+76(FP), Z6
+	VMAXPS        Z0, Z5, Z0
+	VMINPS        Z0, Z6, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z5, Z1
+	VMINPS        Z1, Z6, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z5, Z2
+	VMINPS        Z2, Z6, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z5, Z3
+	VMINPS        Z3, Z6, Z3
+	VMOVUPS       Z3, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z4, Z5, Z4
+	VMINPS        Z4, Z6, Z4
+	VUNPCKLPS     Z4, Z4, Z0
+	VUNPCKLPS     Z4, Z4, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z4, Z4, Z1
+	VUNPCKHPS     Z4, Z4, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -466,6 +1010,192 @@ store:
 	VMAXPS       Z4, Z5, Z4
 	VMINPS       Z4, Z6, Z4
 	VMOVUPS      Z4, (AX)
+	VZEROUPPER
+	RET
+
+// func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner5x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z5
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000001f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z5
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z7
+	VFMADD231PS      Z6, Z7, Z0
+	VBROADCASTSS     4(CX), Z7
+	VFMADD231PS      Z6, Z7, Z1
+	VBROADCASTSS     8(CX), Z7
+	VFMADD231PS      Z6, Z7, Z2
+	VBROADCASTSS     12(CX), Z7
+	VFMADD231PS      Z6, Z7, Z3
+	VBROADCASTSS     16(CX), Z7
+	VFMADD231PS      Z6, Z7, Z4
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z5
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	ADDQ             BX, DX
+	VBROADCASTSS     20(CX), Z7
+	VFMADD231PS      Z6, Z7, Z0
+	VBROADCASTSS     24(CX), Z7
+	VFMADD231PS      Z6, Z7, Z1
+	VBROADCASTSS     28(CX), Z7
+	VFMADD231PS      Z6, Z7, Z2
+	VBROADCASTSS     32(CX), Z7
+	VFMADD231PS      Z6, Z7, Z3
+	VBROADCASTSS     36(CX), Z7
+	VFMADD231PS      Z6, Z7, Z4
+	VMOVUPS          20(CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z5
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000028, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z7
+	VFMADD231PS      Z6, Z7, Z0
+	VBROADCASTSS     4(CX), Z7
+	VFMADD231PS      Z6, Z7, Z1
+	VBROADCASTSS     8(CX), Z7
+	VFMADD231PS      Z6, Z7, Z2
+	VBROADCASTSS     12(CX), Z7
+	VFMADD231PS      Z6, Z7, Z3
+	VBROADCASTSS     16(CX), Z7
+	VFMADD231PS      Z6, Z7, Z4
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z5
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z6
+	VBROADCASTSS  hi+76(FP), Z7
+	VMAXPS        Z0, Z6, Z0
+	VMINPS        Z0, Z7, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z6, Z1
+	VMINPS        Z1, Z7, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z6, Z2
+	VMINPS        Z2, Z7, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z6, Z3
+	VMINPS        Z3, Z7, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z6, Z4
+	VMINPS        Z4, Z7, Z4
+	VMOVUPS       Z4, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z5, Z6, Z5
+	VMINPS        Z5, Z7, Z5
+	VUNPCKLPS     Z5, Z5, Z0
+	VUNPCKLPS     Z5, Z5, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z5, Z5, Z1
+	VUNPCKHPS     Z5, Z5, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -604,6 +1334,212 @@ store:
 	VMAXPS       Z5, Z6, Z5
 	VMINPS       Z5, Z7, Z5
 	VMOVUPS      Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner6x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z6
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000003f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z6
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z7, Z8, Z0
+	VBROADCASTSS     4(CX), Z8
+	VFMADD231PS      Z7, Z8, Z1
+	VBROADCASTSS     8(CX), Z8
+	VFMADD231PS      Z7, Z8, Z2
+	VBROADCASTSS     12(CX), Z8
+	VFMADD231PS      Z7, Z8, Z3
+	VBROADCASTSS     16(CX), Z8
+	VFMADD231PS      Z7, Z8, Z4
+	VBROADCASTSS     20(CX), Z8
+	VFMADD231PS      Z7, Z8, Z5
+	VMOVUPS          (CX), Z7
+	VFMADD231PS.BCST (R9), Z7, Z6
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     24(CX), Z8
+	VFMADD231PS      Z7, Z8, Z0
+	VBROADCASTSS     28(CX), Z8
+	VFMADD231PS      Z7, Z8, Z1
+	VBROADCASTSS     32(CX), Z8
+	VFMADD231PS      Z7, Z8, Z2
+	VBROADCASTSS     36(CX), Z8
+	VFMADD231PS      Z7, Z8, Z3
+	VBROADCASTSS     40(CX), Z8
+	VFMADD231PS      Z7, Z8, Z4
+	VBROADCASTSS     44(CX), Z8
+	VFMADD231PS      Z7, Z8, Z5
+	VMOVUPS          24(CX), Z7
+	VFMADD231PS.BCST (R9), Z7, Z6
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000030, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z7, Z8, Z0
+	VBROADCASTSS     4(CX), Z8
+	VFMADD231PS      Z7, Z8, Z1
+	VBROADCASTSS     8(CX), Z8
+	VFMADD231PS      Z7, Z8, Z2
+	VBROADCASTSS     12(CX), Z8
+	VFMADD231PS      Z7, Z8, Z3
+	VBROADCASTSS     16(CX), Z8
+	VFMADD231PS      Z7, Z8, Z4
+	VBROADCASTSS     20(CX), Z8
+	VFMADD231PS      Z7, Z8, Z5
+	VMOVUPS          (CX), Z7
+	VFMADD231PS.BCST (R9), Z7, Z6
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z7
+	VBROADCASTSS  hi+76(FP), Z8
+	VMAXPS        Z0, Z7, Z0
+	VMINPS        Z0, Z8, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z7, Z1
+	VMINPS        Z1, Z8, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z7, Z2
+	VMINPS        Z2, Z8, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z7, Z3
+	VMINPS        Z3, Z8, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z7, Z4
+	VMINPS        Z4, Z8, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z7, Z5
+	VMINPS        Z5, Z8, Z5
+	VMOVUPS       Z5, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z6, Z7, Z6
+	VMINPS        Z6, Z8, Z6
+	VUNPCKLPS     Z6, Z6, Z0
+	VUNPCKLPS     Z6, Z6, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z6, Z6, Z1
+	VUNPCKHPS     Z6, Z6, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -757,6 +1693,232 @@ store:
 	VMAXPS       Z6, Z7, Z6
 	VMINPS       Z6, Z8, Z6
 	VMOVUPS      Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner7x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z7
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000007f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z7
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z9
+	VFMADD231PS      Z8, Z9, Z0
+	VBROADCASTSS     4(CX), Z9
+	VFMADD231PS      Z8, Z9, Z1
+	VBROADCASTSS     8(CX), Z9
+	VFMADD231PS      Z8, Z9, Z2
+	VBROADCASTSS     12(CX), Z9
+	VFMADD231PS      Z8, Z9, Z3
+	VBROADCASTSS     16(CX), Z9
+	VFMADD231PS      Z8, Z9, Z4
+	VBROADCASTSS     20(CX), Z9
+	VFMADD231PS      Z8, Z9, Z5
+	VBROADCASTSS     24(CX), Z9
+	VFMADD231PS      Z8, Z9, Z6
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z7
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	ADDQ             BX, DX
+	VBROADCASTSS     28(CX), Z9
+	VFMADD231PS      Z8, Z9, Z0
+	VBROADCASTSS     32(CX), Z9
+	VFMADD231PS      Z8, Z9, Z1
+	VBROADCASTSS     36(CX), Z9
+	VFMADD231PS      Z8, Z9, Z2
+	VBROADCASTSS     40(CX), Z9
+	VFMADD231PS      Z8, Z9, Z3
+	VBROADCASTSS     44(CX), Z9
+	VFMADD231PS      Z8, Z9, Z4
+	VBROADCASTSS     48(CX), Z9
+	VFMADD231PS      Z8, Z9, Z5
+	VBROADCASTSS     52(CX), Z9
+	VFMADD231PS      Z8, Z9, Z6
+	VMOVUPS          28(CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z7
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000038, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z9
+	VFMADD231PS      Z8, Z9, Z0
+	VBROADCASTSS     4(CX), Z9
+	VFMADD231PS      Z8, Z9, Z1
+	VBROADCASTSS     8(CX), Z9
+	VFMADD231PS      Z8, Z9, Z2
+	VBROADCASTSS     12(CX), Z9
+	VFMADD231PS      Z8, Z9, Z3
+	VBROADCASTSS     16(CX), Z9
+	VFMADD231PS      Z8, Z9, Z4
+	VBROADCASTSS     20(CX), Z9
+	VFMADD231PS      Z8, Z9, Z5
+	VBROADCASTSS     24(CX), Z9
+	VFMADD231PS      Z8, Z9, Z6
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z7
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z8
+	VBROADCASTSS  hi+76(FP), Z9
+	VMAXPS        Z0, Z8, Z0
+	VMINPS        Z0, Z9, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z8, Z1
+	VMINPS        Z1, Z9, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z8, Z2
+	VMINPS        Z2, Z9, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z8, Z3
+	VMINPS        Z3, Z9, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z8, Z4
+	VMINPS        Z4, Z9, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z8, Z5
+	VMINPS        Z5, Z9, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z8, Z6
+	VMINPS        Z6, Z9, Z6
+	VMOVUPS       Z6, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z7, Z8, Z7
+	VMINPS        Z7, Z9, Z7
+	VUNPCKLPS     Z7, Z7, Z0
+	VUNPCKLPS     Z7, Z7, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z7, Z7, Z1
+	VUNPCKHPS     Z7, Z7, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -925,6 +2087,252 @@ store:
 	VMAXPS       Z7, Z8, Z7
 	VMINPS       Z7, Z9, Z7
 	VMOVUPS      Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner8x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z8
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000000ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z8
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z9, Z10, Z0
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     8(CX), Z10
+	VFMADD231PS      Z9, Z10, Z2
+	VBROADCASTSS     12(CX), Z10
+	VFMADD231PS      Z9, Z10, Z3
+	VBROADCASTSS     16(CX), Z10
+	VFMADD231PS      Z9, Z10, Z4
+	VBROADCASTSS     20(CX), Z10
+	VFMADD231PS      Z9, Z10, Z5
+	VBROADCASTSS     24(CX), Z10
+	VFMADD231PS      Z9, Z10, Z6
+	VBROADCASTSS     28(CX), Z10
+	VFMADD231PS      Z9, Z10, Z7
+	VMOVUPS          (CX), Z9
+	VFMADD231PS.BCST (R9), Z9, Z8
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     32(CX), Z10
+	VFMADD231PS      Z9, Z10, Z0
+	VBROADCASTSS     36(CX), Z10
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     40(CX), Z10
+	VFMADD231PS      Z9, Z10, Z2
+	VBROADCASTSS     44(CX), Z10
+	VFMADD231PS      Z9, Z10, Z3
+	VBROADCASTSS     48(CX), Z10
+	VFMADD231PS      Z9, Z10, Z4
+	VBROADCASTSS     52(CX), Z10
+	VFMADD231PS      Z9, Z10, Z5
+	VBROADCASTSS     56(CX), Z10
+	VFMADD231PS      Z9, Z10, Z6
+	VBROADCASTSS     60(CX), Z10
+	VFMADD231PS      Z9, Z10, Z7
+	VMOVUPS          32(CX), Z9
+	VFMADD231PS.BCST (R9), Z9, Z8
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000040, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z9, Z10, Z0
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     8(CX), Z10
+	VFMADD231PS      Z9, Z10, Z2
+	VBROADCASTSS     12(CX), Z10
+	VFMADD231PS      Z9, Z10, Z3
+	VBROADCASTSS     16(CX), Z10
+	VFMADD231PS      Z9, Z10, Z4
+	VBROADCASTSS     20(CX), Z10
+	VFMADD231PS      Z9, Z10, Z5
+	VBROADCASTSS     24(CX), Z10
+	VFMADD231PS      Z9, Z10, Z6
+	VBROADCASTSS     28(CX), Z10
+	VFMADD231PS      Z9, Z10, Z7
+	VMOVUPS          (CX), Z9
+	VFMADD231PS.BCST (R9), Z9, Z8
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z9
+	VBROADCASTSS  hi+76(FP), Z10
+	VMAXPS        Z0, Z9, Z0
+	VMINPS        Z0, Z10, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z9, Z1
+	VMINPS        Z1, Z10, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z9, Z2
+	VMINPS        Z2, Z10, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z9, Z3
+	VMINPS        Z3, Z10, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z9, Z4
+	VMINPS        Z4, Z10, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z9, Z5
+	VMINPS        Z5, Z10, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z9, Z6
+	VMINPS        Z6, Z10, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z9, Z7
+	VMINPS        Z7, Z10, Z7
+	VMOVUPS       Z7, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z8, Z9, Z8
+	VMINPS        Z8, Z10, Z8
+	VUNPCKLPS     Z8, Z8, Z0
+	VUNPCKLPS     Z8, Z8, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z8, Z8, Z1
+	VUNPCKHPS     Z8, Z8, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -1108,6 +2516,272 @@ store:
 	VMAXPS       Z8, Z9, Z8
 	VMINPS       Z8, Z10, Z8
 	VMOVUPS      Z8, (AX)
+	VZEROUPPER
+	RET
+
+// func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner9x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z9
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000001ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z9
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z11
+	VFMADD231PS      Z10, Z11, Z0
+	VBROADCASTSS     4(CX), Z11
+	VFMADD231PS      Z10, Z11, Z1
+	VBROADCASTSS     8(CX), Z11
+	VFMADD231PS      Z10, Z11, Z2
+	VBROADCASTSS     12(CX), Z11
+	VFMADD231PS      Z10, Z11, Z3
+	VBROADCASTSS     16(CX), Z11
+	VFMADD231PS      Z10, Z11, Z4
+	VBROADCASTSS     20(CX), Z11
+	VFMADD231PS      Z10, Z11, Z5
+	VBROADCASTSS     24(CX), Z11
+	VFMADD231PS      Z10, Z11, Z6
+	VBROADCASTSS     28(CX), Z11
+	VFMADD231PS      Z10, Z11, Z7
+	VBROADCASTSS     32(CX), Z11
+	VFMADD231PS      Z10, Z11, Z8
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z9
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	ADDQ             BX, DX
+	VBROADCASTSS     36(CX), Z11
+	VFMADD231PS      Z10, Z11, Z0
+	VBROADCASTSS     40(CX), Z11
+	VFMADD231PS      Z10, Z11, Z1
+	VBROADCASTSS     44(CX), Z11
+	VFMADD231PS      Z10, Z11, Z2
+	VBROADCASTSS     48(CX), Z11
+	VFMADD231PS      Z10, Z11, Z3
+	VBROADCASTSS     52(CX), Z11
+	VFMADD231PS      Z10, Z11, Z4
+	VBROADCASTSS     56(CX), Z11
+	VFMADD231PS      Z10, Z11, Z5
+	VBROADCASTSS     60(CX), Z11
+	VFMADD231PS      Z10, Z11, Z6
+	VBROADCASTSS     64(CX), Z11
+	VFMADD231PS      Z10, Z11, Z7
+	VBROADCASTSS     68(CX), Z11
+	VFMADD231PS      Z10, Z11, Z8
+	VMOVUPS          36(CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z9
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000048, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z11
+	VFMADD231PS      Z10, Z11, Z0
+	VBROADCASTSS     4(CX), Z11
+	VFMADD231PS      Z10, Z11, Z1
+	VBROADCASTSS     8(CX), Z11
+	VFMADD231PS      Z10, Z11, Z2
+	VBROADCASTSS     12(CX), Z11
+	VFMADD231PS      Z10, Z11, Z3
+	VBROADCASTSS     16(CX), Z11
+	VFMADD231PS      Z10, Z11, Z4
+	VBROADCASTSS     20(CX), Z11
+	VFMADD231PS      Z10, Z11, Z5
+	VBROADCASTSS     24(CX), Z11
+	VFMADD231PS      Z10, Z11, Z6
+	VBROADCASTSS     28(CX), Z11
+	VFMADD231PS      Z10, Z11, Z7
+	VBROADCASTSS     32(CX), Z11
+	VFMADD231PS      Z10, Z11, Z8
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z9
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z10
+	VBROADCASTSS  hi+76(FP), Z11
+	VMAXPS        Z0, Z10, Z0
+	VMINPS        Z0, Z11, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z10, Z1
+	VMINPS        Z1, Z11, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z10, Z2
+	VMINPS        Z2, Z11, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z10, Z3
+	VMINPS        Z3, Z11, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z10, Z4
+	VMINPS        Z4, Z11, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z10, Z5
+	VMINPS        Z5, Z11, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z10, Z6
+	VMINPS        Z6, Z11, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z10, Z7
+	VMINPS        Z7, Z11, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z10, Z8
+	VMINPS        Z8, Z11, Z8
+	VMOVUPS       Z8, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z9, Z10, Z9
+	VMINPS        Z9, Z11, Z9
+	VUNPCKLPS     Z9, Z9, Z0
+	VUNPCKLPS     Z9, Z9, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z9, Z9, Z1
+	VUNPCKHPS     Z9, Z9, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -1306,6 +2980,292 @@ store:
 	VMAXPS       Z9, Z10, Z9
 	VMINPS       Z9, Z11, Z9
 	VMOVUPS      Z9, (AX)
+	VZEROUPPER
+	RET
+
+// func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner10x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z1, Z1
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z10
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000003ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z10
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z11, Z12, Z0
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z11, Z12, Z2
+	VBROADCASTSS     12(CX), Z12
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     16(CX), Z12
+	VFMADD231PS      Z11, Z12, Z4
+	VBROADCASTSS     20(CX), Z12
+	VFMADD231PS      Z11, Z12, Z5
+	VBROADCASTSS     24(CX), Z12
+	VFMADD231PS      Z11, Z12, Z6
+	VBROADCASTSS     28(CX), Z12
+	VFMADD231PS      Z11, Z12, Z7
+	VBROADCASTSS     32(CX), Z12
+	VFMADD231PS      Z11, Z12, Z8
+	VBROADCASTSS     36(CX), Z12
+	VFMADD231PS      Z11, Z12, Z9
+	VMOVUPS          (CX), Z11
+	VFMADD231PS.BCST (R9), Z11, Z10
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     40(CX), Z12
+	VFMADD231PS      Z11, Z12, Z0
+	VBROADCASTSS     44(CX), Z12
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     48(CX), Z12
+	VFMADD231PS      Z11, Z12, Z2
+	VBROADCASTSS     52(CX), Z12
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     56(CX), Z12
+	VFMADD231PS      Z11, Z12, Z4
+	VBROADCASTSS     60(CX), Z12
+	VFMADD231PS      Z11, Z12, Z5
+	VBROADCASTSS     64(CX), Z12
+	VFMADD231PS      Z11, Z12, Z6
+	VBROADCASTSS     68(CX), Z12
+	VFMADD231PS      Z11, Z12, Z7
+	VBROADCASTSS     72(CX), Z12
+	VFMADD231PS      Z11, Z12, Z8
+	VBROADCASTSS     76(CX), Z12
+	VFMADD231PS      Z11, Z12, Z9
+	VMOVUPS          40(CX), Z11
+	VFMADD231PS.BCST (R9), Z11, Z10
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000050, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z11, Z12, Z0
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z11, Z12, Z2
+	VBROADCASTSS     12(CX), Z12
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     16(CX), Z12
+	VFMADD231PS      Z11, Z12, Z4
+	VBROADCASTSS     20(CX), Z12
+	VFMADD231PS      Z11, Z12, Z5
+	VBROADCASTSS     24(CX), Z12
+	VFMADD231PS      Z11, Z12, Z6
+	VBROADCASTSS     28(CX), Z12
+	VFMADD231PS      Z11, Z12, Z7
+	VBROADCASTSS     32(CX), Z12
+	VFMADD231PS      Z11, Z12, Z8
+	VBROADCASTSS     36(CX), Z12
+	VFMADD231PS      Z11, Z12, Z9
+	VMOVUPS          (CX), Z11
+	VFMADD231PS.BCST (R9), Z11, Z10
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z11
+	VBROADCASTSS  hi+76(FP), Z12
+	VMAXPS        Z0, Z11, Z0
+	VMINPS        Z0, Z12, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z11, Z1
+	VMINPS        Z1, Z12, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z11, Z2
+	VMINPS        Z2, Z12, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z11, Z3
+	VMINPS        Z3, Z12, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z11, Z4
+	VMINPS        Z4, Z12, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z11, Z5
+	VMINPS        Z5, Z12, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z11, Z6
+	VMINPS        Z6, Z12, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z11, Z7
+	VMINPS        Z7, Z12, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z11, Z8
+	VMINPS        Z8, Z12, Z8
+	VMOVUPS       Z8, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z9, Z11, Z9
+	VMINPS        Z9, Z12, Z9
+	VMOVUPS       Z9, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z10, Z11, Z10
+	VMINPS        Z10, Z12, Z10
+	VUNPCKLPS     Z10, Z10, Z0
+	VUNPCKLPS     Z10, Z10, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z10, Z10, Z1
+	VUNPCKHPS     Z10, Z10, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -1519,6 +3479,312 @@ store:
 	VMAXPS       Z10, Z11, Z10
 	VMINPS       Z10, Z12, Z10
 	VMOVUPS      Z10, (AX)
+	VZEROUPPER
+	RET
+
+// func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner11x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z2, Z2
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z11
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000007ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z11
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z13
+	VFMADD231PS      Z12, Z13, Z0
+	VBROADCASTSS     4(CX), Z13
+	VFMADD231PS      Z12, Z13, Z1
+	VBROADCASTSS     8(CX), Z13
+	VFMADD231PS      Z12, Z13, Z2
+	VBROADCASTSS     12(CX), Z13
+	VFMADD231PS      Z12, Z13, Z3
+	VBROADCASTSS     16(CX), Z13
+	VFMADD231PS      Z12, Z13, Z4
+	VBROADCASTSS     20(CX), Z13
+	VFMADD231PS      Z12, Z13, Z5
+	VBROADCASTSS     24(CX), Z13
+	VFMADD231PS      Z12, Z13, Z6
+	VBROADCASTSS     28(CX), Z13
+	VFMADD231PS      Z12, Z13, Z7
+	VBROADCASTSS     32(CX), Z13
+	VFMADD231PS      Z12, Z13, Z8
+	VBROADCASTSS     36(CX), Z13
+	VFMADD231PS      Z12, Z13, Z9
+	VBROADCASTSS     40(CX), Z13
+	VFMADD231PS      Z12, Z13, Z10
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z11
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	ADDQ             BX, DX
+	VBROADCASTSS     44(CX), Z13
+	VFMADD231PS      Z12, Z13, Z0
+	VBROADCASTSS     48(CX), Z13
+	VFMADD231PS      Z12, Z13, Z1
+	VBROADCASTSS     52(CX), Z13
+	VFMADD231PS      Z12, Z13, Z2
+	VBROADCASTSS     56(CX), Z13
+	VFMADD231PS      Z12, Z13, Z3
+	VBROADCASTSS     60(CX), Z13
+	VFMADD231PS      Z12, Z13, Z4
+	VBROADCASTSS     64(CX), Z13
+	VFMADD231PS      Z12, Z13, Z5
+	VBROADCASTSS     68(CX), Z13
+	VFMADD231PS      Z12, Z13, Z6
+	VBROADCASTSS     72(CX), Z13
+	VFMADD231PS      Z12, Z13, Z7
+	VBROADCASTSS     76(CX), Z13
+	VFMADD231PS      Z12, Z13, Z8
+	VBROADCASTSS     80(CX), Z13
+	VFMADD231PS      Z12, Z13, Z9
+	VBROADCASTSS     84(CX), Z13
+	VFMADD231PS      Z12, Z13, Z10
+	VMOVUPS          44(CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z11
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000058, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z13
+	VFMADD231PS      Z12, Z13, Z0
+	VBROADCASTSS     4(CX), Z13
+	VFMADD231PS      Z12, Z13, Z1
+	VBROADCASTSS     8(CX), Z13
+	VFMADD231PS      Z12, Z13, Z2
+	VBROADCASTSS     12(CX), Z13
+	VFMADD231PS      Z12, Z13, Z3
+	VBROADCASTSS     16(CX), Z13
+	VFMADD231PS      Z12, Z13, Z4
+	VBROADCASTSS     20(CX), Z13
+	VFMADD231PS      Z12, Z13, Z5
+	VBROADCASTSS     24(CX), Z13
+	VFMADD231PS      Z12, Z13, Z6
+	VBROADCASTSS     28(CX), Z13
+	VFMADD231PS      Z12, Z13, Z7
+	VBROADCASTSS     32(CX), Z13
+	VFMADD231PS      Z12, Z13, Z8
+	VBROADCASTSS     36(CX), Z13
+	VFMADD231PS      Z12, Z13, Z9
+	VBROADCASTSS     40(CX), Z13
+	VFMADD231PS      Z12, Z13, Z10
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z11
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z12
+	VBROADCASTSS  hi+76(FP), Z13
+	VMAXPS        Z0, Z12, Z0
+	VMINPS        Z0, Z13, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z12, Z1
+	VMINPS        Z1, Z13, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z12, Z2
+	VMINPS        Z2, Z13, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z12, Z3
+	VMINPS        Z3, Z13, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z12, Z4
+	VMINPS        Z4, Z13, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z12, Z5
+	VMINPS        Z5, Z13, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z12, Z6
+	VMINPS        Z6, Z13, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z12, Z7
+	VMINPS        Z7, Z13, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z12, Z8
+	VMINPS        Z8, Z13, Z8
+	VMOVUPS       Z8, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z9, Z12, Z9
+	VMINPS        Z9, Z13, Z9
+	VMOVUPS       Z9, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z12, Z10
+	VMINPS        Z10, Z13, Z10
+	VMOVUPS       Z10, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z11, Z12, Z11
+	VMINPS        Z11, Z13, Z11
+	VUNPCKLPS     Z11, Z11, Z0
+	VUNPCKLPS     Z11, Z11, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z11, Z11, Z1
+	VUNPCKHPS     Z11, Z11, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -1750,6 +4016,332 @@ store:
 	VZEROUPPER
 	RET
 
+// func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner12x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z12
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z11
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000fff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z12
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
+	VBROADCASTSS 44(DI), Z11
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z13, Z14, Z0
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z13, Z14, Z2
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     16(CX), Z14
+	VFMADD231PS      Z13, Z14, Z4
+	VBROADCASTSS     20(CX), Z14
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     24(CX), Z14
+	VFMADD231PS      Z13, Z14, Z6
+	VBROADCASTSS     28(CX), Z14
+	VFMADD231PS      Z13, Z14, Z7
+	VBROADCASTSS     32(CX), Z14
+	VFMADD231PS      Z13, Z14, Z8
+	VBROADCASTSS     36(CX), Z14
+	VFMADD231PS      Z13, Z14, Z9
+	VBROADCASTSS     40(CX), Z14
+	VFMADD231PS      Z13, Z14, Z10
+	VBROADCASTSS     44(CX), Z14
+	VFMADD231PS      Z13, Z14, Z11
+	VMOVUPS          (CX), Z13
+	VFMADD231PS.BCST (R9), Z13, Z12
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     48(CX), Z14
+	VFMADD231PS      Z13, Z14, Z0
+	VBROADCASTSS     52(CX), Z14
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     56(CX), Z14
+	VFMADD231PS      Z13, Z14, Z2
+	VBROADCASTSS     60(CX), Z14
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     64(CX), Z14
+	VFMADD231PS      Z13, Z14, Z4
+	VBROADCASTSS     68(CX), Z14
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     72(CX), Z14
+	VFMADD231PS      Z13, Z14, Z6
+	VBROADCASTSS     76(CX), Z14
+	VFMADD231PS      Z13, Z14, Z7
+	VBROADCASTSS     80(CX), Z14
+	VFMADD231PS      Z13, Z14, Z8
+	VBROADCASTSS     84(CX), Z14
+	VFMADD231PS      Z13, Z14, Z9
+	VBROADCASTSS     88(CX), Z14
+	VFMADD231PS      Z13, Z14, Z10
+	VBROADCASTSS     92(CX), Z14
+	VFMADD231PS      Z13, Z14, Z11
+	VMOVUPS          48(CX), Z13
+	VFMADD231PS.BCST (R9), Z13, Z12
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000060, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z13, Z14, Z0
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z13, Z14, Z2
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     16(CX), Z14
+	VFMADD231PS      Z13, Z14, Z4
+	VBROADCASTSS     20(CX), Z14
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     24(CX), Z14
+	VFMADD231PS      Z13, Z14, Z6
+	VBROADCASTSS     28(CX), Z14
+	VFMADD231PS      Z13, Z14, Z7
+	VBROADCASTSS     32(CX), Z14
+	VFMADD231PS      Z13, Z14, Z8
+	VBROADCASTSS     36(CX), Z14
+	VFMADD231PS      Z13, Z14, Z9
+	VBROADCASTSS     40(CX), Z14
+	VFMADD231PS      Z13, Z14, Z10
+	VBROADCASTSS     44(CX), Z14
+	VFMADD231PS      Z13, Z14, Z11
+	VMOVUPS          (CX), Z13
+	VFMADD231PS.BCST (R9), Z13, Z12
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z13
+	VBROADCASTSS  hi+76(FP), Z14
+	VMAXPS        Z0, Z13, Z0
+	VMINPS        Z0, Z14, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z13, Z1
+	VMINPS        Z1, Z14, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z13, Z2
+	VMINPS        Z2, Z14, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z13, Z3
+	VMINPS        Z3, Z14, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z13, Z4
+	VMINPS        Z4, Z14, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z13, Z5
+	VMINPS        Z5, Z14, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z13, Z6
+	VMINPS        Z6, Z14, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z13, Z7
+	VMINPS        Z7, Z14, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z13, Z8
+	VMINPS        Z8, Z14, Z8
+	VMOVUPS       Z8, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z9, Z13, Z9
+	VMINPS        Z9, Z14, Z9
+	VMOVUPS       Z9, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z13, Z10
+	VMINPS        Z10, Z14, Z10
+	VMOVUPS       Z10, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z11, Z13, Z11
+	VMINPS        Z11, Z14, Z11
+	VMOVUPS       Z11, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z12, Z13, Z12
+	VMINPS        Z12, Z14, Z12
+	VUNPCKLPS     Z12, Z12, Z0
+	VUNPCKLPS     Z12, Z12, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z12, Z12, Z1
+	VUNPCKHPS     Z12, Z12, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z1, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-80
@@ -1825,6 +4417,148 @@ store:
 	VMAXPS       Z1, Z2, Z1
 	VMINPS       Z1, Z3, Z1
 	VMOVUPS      Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner1x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R8
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R8), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	VUNPCKLPS    Z5, Z0, Z3
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z3, Z2
+	VUNPCKHPD    Z6, Z3, Z3
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z2, Z2
+	VMOVUPS      Z3, Z3
+	VMOVUPS      Z1, Z4
+	VMOVUPS      Z0, Z5
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000001, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z2
+	VMOVUPS      Z2, Z3
+	VMOVUPS      Z2, Z4
+	VMOVUPS      Z2, Z5
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	VMOVUPS          64(DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z6, Z8, Z0
+	VFMADD231PS      Z7, Z8, Z1
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z2
+	VFMADD231PS.BCST 4(R9), Z6, Z3
+	VFMADD231PS.BCST 8(R9), Z6, Z4
+	VFMADD231PS.BCST 12(R9), Z6, Z5
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	VMOVUPS          64(DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     4(CX), Z8
+	VFMADD231PS      Z6, Z8, Z0
+	VFMADD231PS      Z7, Z8, Z1
+	VMOVUPS          4(CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z2
+	VFMADD231PS.BCST 4(R9), Z6, Z3
+	VFMADD231PS.BCST 8(R9), Z6, Z4
+	VFMADD231PS.BCST 12(R9), Z6, Z5
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000008, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	VMOVUPS          64(DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z6, Z8, Z0
+	VFMADD231PS      Z7, Z8, Z1
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z2
+	VFMADD231PS.BCST 4(R9), Z6, Z3
+	VFMADD231PS.BCST 8(R9), Z6, Z4
+	VFMADD231PS.BCST 12(R9), Z6, Z5
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z6
+	VBROADCASTSS  hi+76(FP), Z7
+	VMAXPS        Z0, Z6, Z0
+	VMINPS        Z0, Z7, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z6, Z1
+	VMINPS        Z1, Z7, Z1
+	VMOVUPS       Z1, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z2, Z6, Z2
+	VMINPS        Z2, Z7, Z2
+	VMAXPS        Z3, Z6, Z3
+	VMINPS        Z3, Z7, Z3
+	VMAXPS        Z4, Z6, Z4
+	VMINPS        Z4, Z7, Z4
+	VMAXPS        Z5, Z6, Z5
+	VMINPS        Z5, Z7, Z5
+	VUNPCKLPS     Z3, Z2, Z0
+	VUNPCKLPS     Z5, Z4, Z1
+	VUNPCKLPD     Z1, Z0, Z6
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z3, Z2, Z0
+	VUNPCKHPS     Z5, Z4, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VEXTRACTF32X4 $0x00, Z6, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -1927,6 +4661,177 @@ store:
 	VMAXPS       Z3, Z4, Z3
 	VMINPS       Z3, Z5, Z3
 	VMOVUPS      Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner2x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z2, Z5
+	VMOVUPS      Z1, Z6
+	VMOVUPS      Z0, Z7
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000003, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z4
+	VMOVUPS      Z4, Z5
+	VMOVUPS      Z4, Z6
+	VMOVUPS      Z4, Z7
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	VMOVUPS          64(DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z8, Z10, Z0
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z8, Z10, Z2
+	VFMADD231PS      Z9, Z10, Z3
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST 4(R9), Z8, Z5
+	VFMADD231PS.BCST 8(R9), Z8, Z6
+	VFMADD231PS.BCST 12(R9), Z8, Z7
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	VMOVUPS          64(DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     8(CX), Z10
+	VFMADD231PS      Z8, Z10, Z0
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     12(CX), Z10
+	VFMADD231PS      Z8, Z10, Z2
+	VFMADD231PS      Z9, Z10, Z3
+	VMOVUPS          8(CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST 4(R9), Z8, Z5
+	VFMADD231PS.BCST 8(R9), Z8, Z6
+	VFMADD231PS.BCST 12(R9), Z8, Z7
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000010, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	VMOVUPS          64(DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z8, Z10, Z0
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z8, Z10, Z2
+	VFMADD231PS      Z9, Z10, Z3
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST 4(R9), Z8, Z5
+	VFMADD231PS.BCST 8(R9), Z8, Z6
+	VFMADD231PS.BCST 12(R9), Z8, Z7
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z8
+	VBROADCASTSS  hi+76(FP), Z9
+	VMAXPS        Z0, Z8, Z0
+	VMINPS        Z0, Z9, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z8, Z1
+	VMINPS        Z1, Z9, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z8, Z2
+	VMINPS        Z2, Z9, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z8, Z3
+	VMINPS        Z3, Z9, Z3
+	VMOVUPS       Z3, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z4, Z8, Z4
+	VMINPS        Z4, Z9, Z4
+	VMAXPS        Z5, Z8, Z5
+	VMINPS        Z5, Z9, Z5
+	VMAXPS        Z6, Z8, Z6
+	VMINPS        Z6, Z9, Z6
+	VMAXPS        Z7, Z8, Z7
+	VMINPS        Z7, Z9, Z7
+	VUNPCKLPS     Z5, Z4, Z0
+	VUNPCKLPS     Z7, Z6, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z5, Z4, Z1
+	VUNPCKHPS     Z7, Z6, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2053,6 +4958,206 @@ store:
 	VMAXPS       Z5, Z6, Z5
 	VMINPS       Z5, Z7, Z5
 	VMOVUPS      Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner3x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z6
+	VMOVUPS      Z2, Z7
+	VMOVUPS      Z1, Z8
+	VMOVUPS      Z0, Z9
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000007, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z6
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
+	VMOVUPS      Z6, Z9
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	VMOVUPS          64(DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z10, Z12, Z0
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z10, Z12, Z2
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VFMADD231PS      Z11, Z12, Z5
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z6
+	VFMADD231PS.BCST 4(R9), Z10, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z8
+	VFMADD231PS.BCST 12(R9), Z10, Z9
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	VMOVUPS          64(DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     12(CX), Z12
+	VFMADD231PS      Z10, Z12, Z0
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     16(CX), Z12
+	VFMADD231PS      Z10, Z12, Z2
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     20(CX), Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VFMADD231PS      Z11, Z12, Z5
+	VMOVUPS          12(CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z6
+	VFMADD231PS.BCST 4(R9), Z10, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z8
+	VFMADD231PS.BCST 12(R9), Z10, Z9
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000018, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	VMOVUPS          64(DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z10, Z12, Z0
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z10, Z12, Z2
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VFMADD231PS      Z11, Z12, Z5
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z6
+	VFMADD231PS.BCST 4(R9), Z10, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z8
+	VFMADD231PS.BCST 12(R9), Z10, Z9
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z10
+	VBROADCASTSS  hi+76(FP), Z11
+	VMAXPS        Z0, Z10, Z0
+	VMINPS        Z0, Z11, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z10, Z1
+	VMINPS        Z1, Z11, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z10, Z2
+	VMINPS        Z2, Z11, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z10, Z3
+	VMINPS        Z3, Z11, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z10, Z4
+	VMINPS        Z4, Z11, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z10, Z5
+	VMINPS        Z5, Z11, Z5
+	VMOVUPS       Z5, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z6, Z10, Z6
+	VMINPS        Z6, Z11, Z6
+	VMAXPS        Z7, Z10, Z7
+	VMINPS        Z7, Z11, Z7
+	VMAXPS        Z8, Z10, Z8
+	VMINPS        Z8, Z11, Z8
+	VMAXPS        Z9, Z10, Z9
+	VMINPS        Z9, Z11, Z9
+	VUNPCKLPS     Z7, Z6, Z0
+	VUNPCKLPS     Z9, Z8, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z7, Z6, Z1
+	VUNPCKHPS     Z9, Z8, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2203,6 +5308,235 @@ store:
 	VMAXPS       Z7, Z8, Z7
 	VMINPS       Z7, Z9, Z7
 	VMOVUPS      Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner4x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z8
+	VMOVUPS      Z2, Z9
+	VMOVUPS      Z1, Z10
+	VMOVUPS      Z0, Z11
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000000f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z8
+	VMOVUPS      Z8, Z9
+	VMOVUPS      Z8, Z10
+	VMOVUPS      Z8, Z11
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	VMOVUPS          64(DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z12, Z14, Z0
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z12, Z14, Z2
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z12, Z14, Z4
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z12, Z14, Z6
+	VFMADD231PS      Z13, Z14, Z7
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z8
+	VFMADD231PS.BCST 4(R9), Z12, Z9
+	VFMADD231PS.BCST 8(R9), Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z12, Z11
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	VMOVUPS          64(DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     16(CX), Z14
+	VFMADD231PS      Z12, Z14, Z0
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     20(CX), Z14
+	VFMADD231PS      Z12, Z14, Z2
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     24(CX), Z14
+	VFMADD231PS      Z12, Z14, Z4
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     28(CX), Z14
+	VFMADD231PS      Z12, Z14, Z6
+	VFMADD231PS      Z13, Z14, Z7
+	VMOVUPS          16(CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z8
+	VFMADD231PS.BCST 4(R9), Z12, Z9
+	VFMADD231PS.BCST 8(R9), Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z12, Z11
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000020, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	VMOVUPS          64(DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z12, Z14, Z0
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z12, Z14, Z2
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z12, Z14, Z4
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z12, Z14, Z6
+	VFMADD231PS      Z13, Z14, Z7
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z8
+	VFMADD231PS.BCST 4(R9), Z12, Z9
+	VFMADD231PS.BCST 8(R9), Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z12, Z11
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z12
+	VBROADCASTSS  hi+76(FP), Z13
+	VMAXPS        Z0, Z12, Z0
+	VMINPS        Z0, Z13, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z12, Z1
+	VMINPS        Z1, Z13, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z12, Z2
+	VMINPS        Z2, Z13, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z12, Z3
+	VMINPS        Z3, Z13, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z12, Z4
+	VMINPS        Z4, Z13, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z12, Z5
+	VMINPS        Z5, Z13, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z12, Z6
+	VMINPS        Z6, Z13, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z12, Z7
+	VMINPS        Z7, Z13, Z7
+	VMOVUPS       Z7, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z8, Z12, Z8
+	VMINPS        Z8, Z13, Z8
+	VMAXPS        Z9, Z12, Z9
+	VMINPS        Z9, Z13, Z9
+	VMAXPS        Z10, Z12, Z10
+	VMINPS        Z10, Z13, Z10
+	VMAXPS        Z11, Z12, Z11
+	VMINPS        Z11, Z13, Z11
+	VUNPCKLPS     Z9, Z8, Z0
+	VUNPCKLPS     Z11, Z10, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z9, Z8, Z1
+	VUNPCKHPS     Z11, Z10, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2377,6 +5711,264 @@ store:
 	VMAXPS       Z9, Z10, Z9
 	VMINPS       Z9, Z11, Z9
 	VMOVUPS      Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner5x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z10
+	VMOVUPS      Z2, Z11
+	VMOVUPS      Z1, Z12
+	VMOVUPS      Z0, Z13
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000001f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z10
+	VMOVUPS      Z10, Z11
+	VMOVUPS      Z10, Z12
+	VMOVUPS      Z10, Z13
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z14
+	VMOVUPS          64(DX), Z15
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z16
+	VFMADD231PS      Z14, Z16, Z0
+	VFMADD231PS      Z15, Z16, Z1
+	VBROADCASTSS     4(CX), Z16
+	VFMADD231PS      Z14, Z16, Z2
+	VFMADD231PS      Z15, Z16, Z3
+	VBROADCASTSS     8(CX), Z16
+	VFMADD231PS      Z14, Z16, Z4
+	VFMADD231PS      Z15, Z16, Z5
+	VBROADCASTSS     12(CX), Z16
+	VFMADD231PS      Z14, Z16, Z6
+	VFMADD231PS      Z15, Z16, Z7
+	VBROADCASTSS     16(CX), Z16
+	VFMADD231PS      Z14, Z16, Z8
+	VFMADD231PS      Z15, Z16, Z9
+	VMOVUPS          (CX), Z14
+	VFMADD231PS.BCST (R9), Z14, Z10
+	VFMADD231PS.BCST 4(R9), Z14, Z11
+	VFMADD231PS.BCST 8(R9), Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z14, Z13
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z14
+	VMOVUPS          64(DX), Z15
+	ADDQ             BX, DX
+	VBROADCASTSS     20(CX), Z16
+	VFMADD231PS      Z14, Z16, Z0
+	VFMADD231PS      Z15, Z16, Z1
+	VBROADCASTSS     24(CX), Z16
+	VFMADD231PS      Z14, Z16, Z2
+	VFMADD231PS      Z15, Z16, Z3
+	VBROADCASTSS     28(CX), Z16
+	VFMADD231PS      Z14, Z16, Z4
+	VFMADD231PS      Z15, Z16, Z5
+	VBROADCASTSS     32(CX), Z16
+	VFMADD231PS      Z14, Z16, Z6
+	VFMADD231PS      Z15, Z16, Z7
+	VBROADCASTSS     36(CX), Z16
+	VFMADD231PS      Z14, Z16, Z8
+	VFMADD231PS      Z15, Z16, Z9
+	VMOVUPS          20(CX), Z14
+	VFMADD231PS.BCST (R9), Z14, Z10
+	VFMADD231PS.BCST 4(R9), Z14, Z11
+	VFMADD231PS.BCST 8(R9), Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z14, Z13
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000028, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z14
+	VMOVUPS          64(DX), Z15
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z16
+	VFMADD231PS      Z14, Z16, Z0
+	VFMADD231PS      Z15, Z16, Z1
+	VBROADCASTSS     4(CX), Z16
+	VFMADD231PS      Z14, Z16, Z2
+	VFMADD231PS      Z15, Z16, Z3
+	VBROADCASTSS     8(CX), Z16
+	VFMADD231PS      Z14, Z16, Z4
+	VFMADD231PS      Z15, Z16, Z5
+	VBROADCASTSS     12(CX), Z16
+	VFMADD231PS      Z14, Z16, Z6
+	VFMADD231PS      Z15, Z16, Z7
+	VBROADCASTSS     16(CX), Z16
+	VFMADD231PS      Z14, Z16, Z8
+	VFMADD231PS      Z15, Z16, Z9
+	VMOVUPS          (CX), Z14
+	VFMADD231PS.BCST (R9), Z14, Z10
+	VFMADD231PS.BCST 4(R9), Z14, Z11
+	VFMADD231PS.BCST 8(R9), Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z14, Z13
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z14
+	VBROADCASTSS  hi+76(FP), Z15
+	VMAXPS        Z0, Z14, Z0
+	VMINPS        Z0, Z15, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z14, Z1
+	VMINPS        Z1, Z15, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z14, Z2
+	VMINPS        Z2, Z15, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z14, Z3
+	VMINPS        Z3, Z15, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z14, Z4
+	VMINPS        Z4, Z15, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z14, Z5
+	VMINPS        Z5, Z15, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z14, Z6
+	VMINPS        Z6, Z15, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z14, Z7
+	VMINPS        Z7, Z15, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z14, Z8
+	VMINPS        Z8, Z15, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z14, Z9
+	VMINPS        Z9, Z15, Z9
+	VMOVUPS       Z9, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z10, Z14, Z10
+	VMINPS        Z10, Z15, Z10
+	VMAXPS        Z11, Z14, Z11
+	VMINPS        Z11, Z15, Z11
+	VMAXPS        Z12, Z14, Z12
+	VMINPS        Z12, Z15, Z12
+	VMAXPS        Z13, Z14, Z13
+	VMINPS        Z13, Z15, Z13
+	VUNPCKLPS     Z11, Z10, Z0
+	VUNPCKLPS     Z13, Z12, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z11, Z10, Z1
+	VUNPCKHPS     Z13, Z12, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2575,6 +6167,293 @@ store:
 	VMAXPS       Z11, Z12, Z11
 	VMINPS       Z11, Z13, Z11
 	VMOVUPS      Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner6x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z12
+	VMOVUPS      Z2, Z13
+	VMOVUPS      Z1, Z14
+	VMOVUPS      Z0, Z15
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000003f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z12
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
+	VMOVUPS      Z12, Z15
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z16
+	VMOVUPS          64(DX), Z17
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z18
+	VFMADD231PS      Z16, Z18, Z0
+	VFMADD231PS      Z17, Z18, Z1
+	VBROADCASTSS     4(CX), Z18
+	VFMADD231PS      Z16, Z18, Z2
+	VFMADD231PS      Z17, Z18, Z3
+	VBROADCASTSS     8(CX), Z18
+	VFMADD231PS      Z16, Z18, Z4
+	VFMADD231PS      Z17, Z18, Z5
+	VBROADCASTSS     12(CX), Z18
+	VFMADD231PS      Z16, Z18, Z6
+	VFMADD231PS      Z17, Z18, Z7
+	VBROADCASTSS     16(CX), Z18
+	VFMADD231PS      Z16, Z18, Z8
+	VFMADD231PS      Z17, Z18, Z9
+	VBROADCASTSS     20(CX), Z18
+	VFMADD231PS      Z16, Z18, Z10
+	VFMADD231PS      Z17, Z18, Z11
+	VMOVUPS          (CX), Z16
+	VFMADD231PS.BCST (R9), Z16, Z12
+	VFMADD231PS.BCST 4(R9), Z16, Z13
+	VFMADD231PS.BCST 8(R9), Z16, Z14
+	VFMADD231PS.BCST 12(R9), Z16, Z15
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z16
+	VMOVUPS          64(DX), Z17
+	ADDQ             BX, DX
+	VBROADCASTSS     24(CX), Z18
+	VFMADD231PS      Z16, Z18, Z0
+	VFMADD231PS      Z17, Z18, Z1
+	VBROADCASTSS     28(CX), Z18
+	VFMADD231PS      Z16, Z18, Z2
+	VFMADD231PS      Z17, Z18, Z3
+	VBROADCASTSS     32(CX), Z18
+	VFMADD231PS      Z16, Z18, Z4
+	VFMADD231PS      Z17, Z18, Z5
+	VBROADCASTSS     36(CX), Z18
+	VFMADD231PS      Z16, Z18, Z6
+	VFMADD231PS      Z17, Z18, Z7
+	VBROADCASTSS     40(CX), Z18
+	VFMADD231PS      Z16, Z18, Z8
+	VFMADD231PS      Z17, Z18, Z9
+	VBROADCASTSS     44(CX), Z18
+	VFMADD231PS      Z16, Z18, Z10
+	VFMADD231PS      Z17, Z18, Z11
+	VMOVUPS          24(CX), Z16
+	VFMADD231PS.BCST (R9), Z16, Z12
+	VFMADD231PS.BCST 4(R9), Z16, Z13
+	VFMADD231PS.BCST 8(R9), Z16, Z14
+	VFMADD231PS.BCST 12(R9), Z16, Z15
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000030, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z16
+	VMOVUPS          64(DX), Z17
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z18
+	VFMADD231PS      Z16, Z18, Z0
+	VFMADD231PS      Z17, Z18, Z1
+	VBROADCASTSS     4(CX), Z18
+	VFMADD231PS      Z16, Z18, Z2
+	VFMADD231PS      Z17, Z18, Z3
+	VBROADCASTSS     8(CX), Z18
+	VFMADD231PS      Z16, Z18, Z4
+	VFMADD231PS      Z17, Z18, Z5
+	VBROADCASTSS     12(CX), Z18
+	VFMADD231PS      Z16, Z18, Z6
+	VFMADD231PS      Z17, Z18, Z7
+	VBROADCASTSS     16(CX), Z18
+	VFMADD231PS      Z16, Z18, Z8
+	VFMADD231PS      Z17, Z18, Z9
+	VBROADCASTSS     20(CX), Z18
+	VFMADD231PS      Z16, Z18, Z10
+	VFMADD231PS      Z17, Z18, Z11
+	VMOVUPS          (CX), Z16
+	VFMADD231PS.BCST (R9), Z16, Z12
+	VFMADD231PS.BCST 4(R9), Z16, Z13
+	VFMADD231PS.BCST 8(R9), Z16, Z14
+	VFMADD231PS.BCST 12(R9), Z16, Z15
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z16
+	VBROADCASTSS  hi+76(FP), Z17
+	VMAXPS        Z0, Z16, Z0
+	VMINPS        Z0, Z17, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z16, Z1
+	VMINPS        Z1, Z17, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z16, Z2
+	VMINPS        Z2, Z17, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z16, Z3
+	VMINPS        Z3, Z17, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z16, Z4
+	VMINPS        Z4, Z17, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z16, Z5
+	VMINPS        Z5, Z17, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z16, Z6
+	VMINPS        Z6, Z17, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z16, Z7
+	VMINPS        Z7, Z17, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z16, Z8
+	VMINPS        Z8, Z17, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z16, Z9
+	VMINPS        Z9, Z17, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z16, Z10
+	VMINPS        Z10, Z17, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z16, Z11
+	VMINPS        Z11, Z17, Z11
+	VMOVUPS       Z11, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z12, Z16, Z12
+	VMINPS        Z12, Z17, Z12
+	VMAXPS        Z13, Z16, Z13
+	VMINPS        Z13, Z17, Z13
+	VMAXPS        Z14, Z16, Z14
+	VMINPS        Z14, Z17, Z14
+	VMAXPS        Z15, Z16, Z15
+	VMINPS        Z15, Z17, Z15
+	VUNPCKLPS     Z13, Z12, Z0
+	VUNPCKLPS     Z15, Z14, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z13, Z12, Z1
+	VUNPCKHPS     Z15, Z14, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2797,6 +6676,322 @@ store:
 	VMAXPS       Z13, Z14, Z13
 	VMINPS       Z13, Z15, Z13
 	VMOVUPS      Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner7x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z14
+	VMOVUPS      Z2, Z15
+	VMOVUPS      Z1, Z16
+	VMOVUPS      Z0, Z17
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000007f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z14
+	VMOVUPS      Z14, Z15
+	VMOVUPS      Z14, Z16
+	VMOVUPS      Z14, Z17
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z18
+	VMOVUPS          64(DX), Z19
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z20
+	VFMADD231PS      Z18, Z20, Z0
+	VFMADD231PS      Z19, Z20, Z1
+	VBROADCASTSS     4(CX), Z20
+	VFMADD231PS      Z18, Z20, Z2
+	VFMADD231PS      Z19, Z20, Z3
+	VBROADCASTSS     8(CX), Z20
+	VFMADD231PS      Z18, Z20, Z4
+	VFMADD231PS      Z19, Z20, Z5
+	VBROADCASTSS     12(CX), Z20
+	VFMADD231PS      Z18, Z20, Z6
+	VFMADD231PS      Z19, Z20, Z7
+	VBROADCASTSS     16(CX), Z20
+	VFMADD231PS      Z18, Z20, Z8
+	VFMADD231PS      Z19, Z20, Z9
+	VBROADCASTSS     20(CX), Z20
+	VFMADD231PS      Z18, Z20, Z10
+	VFMADD231PS      Z19, Z20, Z11
+	VBROADCASTSS     24(CX), Z20
+	VFMADD231PS      Z18, Z20, Z12
+	VFMADD231PS      Z19, Z20, Z13
+	VMOVUPS          (CX), Z18
+	VFMADD231PS.BCST (R9), Z18, Z14
+	VFMADD231PS.BCST 4(R9), Z18, Z15
+	VFMADD231PS.BCST 8(R9), Z18, Z16
+	VFMADD231PS.BCST 12(R9), Z18, Z17
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z18
+	VMOVUPS          64(DX), Z19
+	ADDQ             BX, DX
+	VBROADCASTSS     28(CX), Z20
+	VFMADD231PS      Z18, Z20, Z0
+	VFMADD231PS      Z19, Z20, Z1
+	VBROADCASTSS     32(CX), Z20
+	VFMADD231PS      Z18, Z20, Z2
+	VFMADD231PS      Z19, Z20, Z3
+	VBROADCASTSS     36(CX), Z20
+	VFMADD231PS      Z18, Z20, Z4
+	VFMADD231PS      Z19, Z20, Z5
+	VBROADCASTSS     40(CX), Z20
+	VFMADD231PS      Z18, Z20, Z6
+	VFMADD231PS      Z19, Z20, Z7
+	VBROADCASTSS     44(CX), Z20
+	VFMADD231PS      Z18, Z20, Z8
+	VFMADD231PS      Z19, Z20, Z9
+	VBROADCASTSS     48(CX), Z20
+	VFMADD231PS      Z18, Z20, Z10
+	VFMADD231PS      Z19, Z20, Z11
+	VBROADCASTSS     52(CX), Z20
+	VFMADD231PS      Z18, Z20, Z12
+	VFMADD231PS      Z19, Z20, Z13
+	VMOVUPS          28(CX), Z18
+	VFMADD231PS.BCST (R9), Z18, Z14
+	VFMADD231PS.BCST 4(R9), Z18, Z15
+	VFMADD231PS.BCST 8(R9), Z18, Z16
+	VFMADD231PS.BCST 12(R9), Z18, Z17
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000038, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z18
+	VMOVUPS          64(DX), Z19
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z20
+	VFMADD231PS      Z18, Z20, Z0
+	VFMADD231PS      Z19, Z20, Z1
+	VBROADCASTSS     4(CX), Z20
+	VFMADD231PS      Z18, Z20, Z2
+	VFMADD231PS      Z19, Z20, Z3
+	VBROADCASTSS     8(CX), Z20
+	VFMADD231PS      Z18, Z20, Z4
+	VFMADD231PS      Z19, Z20, Z5
+	VBROADCASTSS     12(CX), Z20
+	VFMADD231PS      Z18, Z20, Z6
+	VFMADD231PS      Z19, Z20, Z7
+	VBROADCASTSS     16(CX), Z20
+	VFMADD231PS      Z18, Z20, Z8
+	VFMADD231PS      Z19, Z20, Z9
+	VBROADCASTSS     20(CX), Z20
+	VFMADD231PS      Z18, Z20, Z10
+	VFMADD231PS      Z19, Z20, Z11
+	VBROADCASTSS     24(CX), Z20
+	VFMADD231PS      Z18, Z20, Z12
+	VFMADD231PS      Z19, Z20, Z13
+	VMOVUPS          (CX), Z18
+	VFMADD231PS.BCST (R9), Z18, Z14
+	VFMADD231PS.BCST 4(R9), Z18, Z15
+	VFMADD231PS.BCST 8(R9), Z18, Z16
+	VFMADD231PS.BCST 12(R9), Z18, Z17
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z18
+	VBROADCASTSS  hi+76(FP), Z19
+	VMAXPS        Z0, Z18, Z0
+	VMINPS        Z0, Z19, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z18, Z1
+	VMINPS        Z1, Z19, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z18, Z2
+	VMINPS        Z2, Z19, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z18, Z3
+	VMINPS        Z3, Z19, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z18, Z4
+	VMINPS        Z4, Z19, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z18, Z5
+	VMINPS        Z5, Z19, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z18, Z6
+	VMINPS        Z6, Z19, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z18, Z7
+	VMINPS        Z7, Z19, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z18, Z8
+	VMINPS        Z8, Z19, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z18, Z9
+	VMINPS        Z9, Z19, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z18, Z10
+	VMINPS        Z10, Z19, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z18, Z11
+	VMINPS        Z11, Z19, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z18, Z12
+	VMINPS        Z12, Z19, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z18, Z13
+	VMINPS        Z13, Z19, Z13
+	VMOVUPS       Z13, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z14, Z18, Z14
+	VMINPS        Z14, Z19, Z14
+	VMAXPS        Z15, Z18, Z15
+	VMINPS        Z15, Z19, Z15
+	VMAXPS        Z16, Z18, Z16
+	VMINPS        Z16, Z19, Z16
+	VMAXPS        Z17, Z18, Z17
+	VMINPS        Z17, Z19, Z17
+	VUNPCKLPS     Z15, Z14, Z0
+	VUNPCKLPS     Z17, Z16, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z15, Z14, Z1
+	VUNPCKHPS     Z17, Z16, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3043,6 +7238,351 @@ store:
 	VMAXPS       Z15, Z16, Z15
 	VMINPS       Z15, Z17, Z15
 	VMOVUPS      Z15, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner8x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z16
+	VMOVUPS      Z2, Z17
+	VMOVUPS      Z1, Z18
+	VMOVUPS      Z0, Z19
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000000ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z16
+	VMOVUPS      Z16, Z17
+	VMOVUPS      Z16, Z18
+	VMOVUPS      Z16, Z19
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z20
+	VMOVUPS          64(DX), Z21
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z22
+	VFMADD231PS      Z20, Z22, Z0
+	VFMADD231PS      Z21, Z22, Z1
+	VBROADCASTSS     4(CX), Z22
+	VFMADD231PS      Z20, Z22, Z2
+	VFMADD231PS      Z21, Z22, Z3
+	VBROADCASTSS     8(CX), Z22
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z21, Z22, Z5
+	VBROADCASTSS     12(CX), Z22
+	VFMADD231PS      Z20, Z22, Z6
+	VFMADD231PS      Z21, Z22, Z7
+	VBROADCASTSS     16(CX), Z22
+	VFMADD231PS      Z20, Z22, Z8
+	VFMADD231PS      Z21, Z22, Z9
+	VBROADCASTSS     20(CX), Z22
+	VFMADD231PS      Z20, Z22, Z10
+	VFMADD231PS      Z21, Z22, Z11
+	VBROADCASTSS     24(CX), Z22
+	VFMADD231PS      Z20, Z22, Z12
+	VFMADD231PS      Z21, Z22, Z13
+	VBROADCASTSS     28(CX), Z22
+	VFMADD231PS      Z20, Z22, Z14
+	VFMADD231PS      Z21, Z22, Z15
+	VMOVUPS          (CX), Z20
+	VFMADD231PS.BCST (R9), Z20, Z16
+	VFMADD231PS.BCST 4(R9), Z20, Z17
+	VFMADD231PS.BCST 8(R9), Z20, Z18
+	VFMADD231PS.BCST 12(R9), Z20, Z19
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z20
+	VMOVUPS          64(DX), Z21
+	ADDQ             BX, DX
+	VBROADCASTSS     32(CX), Z22
+	VFMADD231PS      Z20, Z22, Z0
+	VFMADD231PS      Z21, Z22, Z1
+	VBROADCASTSS     36(CX), Z22
+	VFMADD231PS      Z20, Z22, Z2
+	VFMADD231PS      Z21, Z22, Z3
+	VBROADCASTSS     40(CX), Z22
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z21, Z22, Z5
+	VBROADCASTSS     44(CX), Z22
+	VFMADD231PS      Z20, Z22, Z6
+	VFMADD231PS      Z21, Z22, Z7
+	VBROADCASTSS     48(CX), Z22
+	VFMADD231PS      Z20, Z22, Z8
+	VFMADD231PS      Z21, Z22, Z9
+	VBROADCASTSS     52(CX), Z22
+	VFMADD231PS      Z20, Z22, Z10
+	VFMADD231PS      Z21, Z22, Z11
+	VBROADCASTSS     56(CX), Z22
+	VFMADD231PS      Z20, Z22, Z12
+	VFMADD231PS      Z21, Z22, Z13
+	VBROADCASTSS     60(CX), Z22
+	VFMADD231PS      Z20, Z22, Z14
+	VFMADD231PS      Z21, Z22, Z15
+	VMOVUPS          32(CX), Z20
+	VFMADD231PS.BCST (R9), Z20, Z16
+	VFMADD231PS.BCST 4(R9), Z20, Z17
+	VFMADD231PS.BCST 8(R9), Z20, Z18
+	VFMADD231PS.BCST 12(R9), Z20, Z19
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000040, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z20
+	VMOVUPS          64(DX), Z21
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z22
+	VFMADD231PS      Z20, Z22, Z0
+	VFMADD231PS      Z21, Z22, Z1
+	VBROADCASTSS     4(CX), Z22
+	VFMADD231PS      Z20, Z22, Z2
+	VFMADD231PS      Z21, Z22, Z3
+	VBROADCASTSS     8(CX), Z22
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z21, Z22, Z5
+	VBROADCASTSS     12(CX), Z22
+	VFMADD231PS      Z20, Z22, Z6
+	VFMADD231PS      Z21, Z22, Z7
+	VBROADCASTSS     16(CX), Z22
+	VFMADD231PS      Z20, Z22, Z8
+	VFMADD231PS      Z21, Z22, Z9
+	VBROADCASTSS     20(CX), Z22
+	VFMADD231PS      Z20, Z22, Z10
+	VFMADD231PS      Z21, Z22, Z11
+	VBROADCASTSS     24(CX), Z22
+	VFMADD231PS      Z20, Z22, Z12
+	VFMADD231PS      Z21, Z22, Z13
+	VBROADCASTSS     28(CX), Z22
+	VFMADD231PS      Z20, Z22, Z14
+	VFMADD231PS      Z21, Z22, Z15
+	VMOVUPS          (CX), Z20
+	VFMADD231PS.BCST (R9), Z20, Z16
+	VFMADD231PS.BCST 4(R9), Z20, Z17
+	VFMADD231PS.BCST 8(R9), Z20, Z18
+	VFMADD231PS.BCST 12(R9), Z20, Z19
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z20
+	VBROADCASTSS  hi+76(FP), Z21
+	VMAXPS        Z0, Z20, Z0
+	VMINPS        Z0, Z21, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z20, Z1
+	VMINPS        Z1, Z21, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z20, Z2
+	VMINPS        Z2, Z21, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z20, Z3
+	VMINPS        Z3, Z21, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z20, Z4
+	VMINPS        Z4, Z21, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z20, Z5
+	VMINPS        Z5, Z21, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z20, Z6
+	VMINPS        Z6, Z21, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z20, Z7
+	VMINPS        Z7, Z21, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z20, Z8
+	VMINPS        Z8, Z21, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z20, Z9
+	VMINPS        Z9, Z21, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z20, Z10
+	VMINPS        Z10, Z21, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z20, Z11
+	VMINPS        Z11, Z21, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z20, Z12
+	VMINPS        Z12, Z21, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z20, Z13
+	VMINPS        Z13, Z21, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z20, Z14
+	VMINPS        Z14, Z21, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z20, Z15
+	VMINPS        Z15, Z21, Z15
+	VMOVUPS       Z15, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z16, Z20, Z16
+	VMINPS        Z16, Z21, Z16
+	VMAXPS        Z17, Z20, Z17
+	VMINPS        Z17, Z21, Z17
+	VMAXPS        Z18, Z20, Z18
+	VMINPS        Z18, Z21, Z18
+	VMAXPS        Z19, Z20, Z19
+	VMINPS        Z19, Z21, Z19
+	VUNPCKLPS     Z17, Z16, Z0
+	VUNPCKLPS     Z19, Z18, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z17, Z16, Z1
+	VUNPCKHPS     Z19, Z18, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3313,6 +7853,380 @@ store:
 	VMAXPS       Z17, Z18, Z17
 	VMINPS       Z17, Z19, Z17
 	VMOVUPS      Z17, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner9x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z18
+	VMOVUPS      Z2, Z19
+	VMOVUPS      Z1, Z20
+	VMOVUPS      Z0, Z21
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000001ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z18
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
+	VMOVUPS      Z18, Z21
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z22
+	VMOVUPS          64(DX), Z23
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z24
+	VFMADD231PS      Z22, Z24, Z0
+	VFMADD231PS      Z23, Z24, Z1
+	VBROADCASTSS     4(CX), Z24
+	VFMADD231PS      Z22, Z24, Z2
+	VFMADD231PS      Z23, Z24, Z3
+	VBROADCASTSS     8(CX), Z24
+	VFMADD231PS      Z22, Z24, Z4
+	VFMADD231PS      Z23, Z24, Z5
+	VBROADCASTSS     12(CX), Z24
+	VFMADD231PS      Z22, Z24, Z6
+	VFMADD231PS      Z23, Z24, Z7
+	VBROADCASTSS     16(CX), Z24
+	VFMADD231PS      Z22, Z24, Z8
+	VFMADD231PS      Z23, Z24, Z9
+	VBROADCASTSS     20(CX), Z24
+	VFMADD231PS      Z22, Z24, Z10
+	VFMADD231PS      Z23, Z24, Z11
+	VBROADCASTSS     24(CX), Z24
+	VFMADD231PS      Z22, Z24, Z12
+	VFMADD231PS      Z23, Z24, Z13
+	VBROADCASTSS     28(CX), Z24
+	VFMADD231PS      Z22, Z24, Z14
+	VFMADD231PS      Z23, Z24, Z15
+	VBROADCASTSS     32(CX), Z24
+	VFMADD231PS      Z22, Z24, Z16
+	VFMADD231PS      Z23, Z24, Z17
+	VMOVUPS          (CX), Z22
+	VFMADD231PS.BCST (R9), Z22, Z18
+	VFMADD231PS.BCST 4(R9), Z22, Z19
+	VFMADD231PS.BCST 8(R9), Z22, Z20
+	VFMADD231PS.BCST 12(R9), Z22, Z21
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z22
+	VMOVUPS          64(DX), Z23
+	ADDQ             BX, DX
+	VBROADCASTSS     36(CX), Z24
+	VFMADD231PS      Z22, Z24, Z0
+	VFMADD231PS      Z23, Z24, Z1
+	VBROADCASTSS     40(CX), Z24
+	VFMADD231PS      Z22, Z24, Z2
+	VFMADD231PS      Z23, Z24, Z3
+	VBROADCASTSS     44(CX), Z24
+	VFMADD231PS      Z22, Z24, Z4
+	VFMADD231PS      Z23, Z24, Z5
+	VBROADCASTSS     48(CX), Z24
+	VFMADD231PS      Z22, Z24, Z6
+	VFMADD231PS      Z23, Z24, Z7
+	VBROADCASTSS     52(CX), Z24
+	VFMADD231PS      Z22, Z24, Z8
+	VFMADD231PS      Z23, Z24, Z9
+	VBROADCASTSS     56(CX), Z24
+	VFMADD231PS      Z22, Z24, Z10
+	VFMADD231PS      Z23, Z24, Z11
+	VBROADCASTSS     60(CX), Z24
+	VFMADD231PS      Z22, Z24, Z12
+	VFMADD231PS      Z23, Z24, Z13
+	VBROADCASTSS     64(CX), Z24
+	VFMADD231PS      Z22, Z24, Z14
+	VFMADD231PS      Z23, Z24, Z15
+	VBROADCASTSS     68(CX), Z24
+	VFMADD231PS      Z22, Z24, Z16
+	VFMADD231PS      Z23, Z24, Z17
+	VMOVUPS          36(CX), Z22
+	VFMADD231PS.BCST (R9), Z22, Z18
+	VFMADD231PS.BCST 4(R9), Z22, Z19
+	VFMADD231PS.BCST 8(R9), Z22, Z20
+	VFMADD231PS.BCST 12(R9), Z22, Z21
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000048, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z22
+	VMOVUPS          64(DX), Z23
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z24
+	VFMADD231PS      Z22, Z24, Z0
+	VFMADD231PS      Z23, Z24, Z1
+	VBROADCASTSS     4(CX), Z24
+	VFMADD231PS      Z22, Z24, Z2
+	VFMADD231PS      Z23, Z24, Z3
+	VBROADCASTSS     8(CX), Z24
+	VFMADD231PS      Z22, Z24, Z4
+	VFMADD231PS      Z23, Z24, Z5
+	VBROADCASTSS     12(CX), Z24
+	VFMADD231PS      Z22, Z24, Z6
+	VFMADD231PS      Z23, Z24, Z7
+	VBROADCASTSS     16(CX), Z24
+	VFMADD231PS      Z22, Z24, Z8
+	VFMADD231PS      Z23, Z24, Z9
+	VBROADCASTSS     20(CX), Z24
+	VFMADD231PS      Z22, Z24, Z10
+	VFMADD231PS      Z23, Z24, Z11
+	VBROADCASTSS     24(CX), Z24
+	VFMADD231PS      Z22, Z24, Z12
+	VFMADD231PS      Z23, Z24, Z13
+	VBROADCASTSS     28(CX), Z24
+	VFMADD231PS      Z22, Z24, Z14
+	VFMADD231PS      Z23, Z24, Z15
+	VBROADCASTSS     32(CX), Z24
+	VFMADD231PS      Z22, Z24, Z16
+	VFMADD231PS      Z23, Z24, Z17
+	VMOVUPS          (CX), Z22
+	VFMADD231PS.BCST (R9), Z22, Z18
+	VFMADD231PS.BCST 4(R9), Z22, Z19
+	VFMADD231PS.BCST 8(R9), Z22, Z20
+	VFMADD231PS.BCST 12(R9), Z22, Z21
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z22
+	VBROADCASTSS  hi+76(FP), Z23
+	VMAXPS        Z0, Z22, Z0
+	VMINPS        Z0, Z23, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z22, Z1
+	VMINPS        Z1, Z23, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z22, Z2
+	VMINPS        Z2, Z23, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z22, Z3
+	VMINPS        Z3, Z23, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z22, Z4
+	VMINPS        Z4, Z23, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z22, Z5
+	VMINPS        Z5, Z23, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z22, Z6
+	VMINPS        Z6, Z23, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z22, Z7
+	VMINPS        Z7, Z23, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z22, Z8
+	VMINPS        Z8, Z23, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z22, Z9
+	VMINPS        Z9, Z23, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z22, Z10
+	VMINPS        Z10, Z23, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z22, Z11
+	VMINPS        Z11, Z23, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z22, Z12
+	VMINPS        Z12, Z23, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z22, Z13
+	VMINPS        Z13, Z23, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z22, Z14
+	VMINPS        Z14, Z23, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z22, Z15
+	VMINPS        Z15, Z23, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z22, Z16
+	VMINPS        Z16, Z23, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z22, Z17
+	VMINPS        Z17, Z23, Z17
+	VMOVUPS       Z17, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z18, Z22, Z18
+	VMINPS        Z18, Z23, Z18
+	VMAXPS        Z19, Z22, Z19
+	VMINPS        Z19, Z23, Z19
+	VMAXPS        Z20, Z22, Z20
+	VMINPS        Z20, Z23, Z20
+	VMAXPS        Z21, Z22, Z21
+	VMINPS        Z21, Z23, Z21
+	VUNPCKLPS     Z19, Z18, Z0
+	VUNPCKLPS     Z21, Z20, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z19, Z18, Z1
+	VUNPCKHPS     Z21, Z20, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3607,6 +8521,409 @@ store:
 	VMAXPS       Z19, Z20, Z19
 	VMINPS       Z19, Z21, Z19
 	VMOVUPS      Z19, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner10x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z5, Z5
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z20
+	VMOVUPS      Z2, Z21
+	VMOVUPS      Z1, Z22
+	VMOVUPS      Z0, Z23
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000003ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z20
+	VMOVUPS      Z20, Z21
+	VMOVUPS      Z20, Z22
+	VMOVUPS      Z20, Z23
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z24
+	VMOVUPS          64(DX), Z25
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z26
+	VFMADD231PS      Z24, Z26, Z0
+	VFMADD231PS      Z25, Z26, Z1
+	VBROADCASTSS     4(CX), Z26
+	VFMADD231PS      Z24, Z26, Z2
+	VFMADD231PS      Z25, Z26, Z3
+	VBROADCASTSS     8(CX), Z26
+	VFMADD231PS      Z24, Z26, Z4
+	VFMADD231PS      Z25, Z26, Z5
+	VBROADCASTSS     12(CX), Z26
+	VFMADD231PS      Z24, Z26, Z6
+	VFMADD231PS      Z25, Z26, Z7
+	VBROADCASTSS     16(CX), Z26
+	VFMADD231PS      Z24, Z26, Z8
+	VFMADD231PS      Z25, Z26, Z9
+	VBROADCASTSS     20(CX), Z26
+	VFMADD231PS      Z24, Z26, Z10
+	VFMADD231PS      Z25, Z26, Z11
+	VBROADCASTSS     24(CX), Z26
+	VFMADD231PS      Z24, Z26, Z12
+	VFMADD231PS      Z25, Z26, Z13
+	VBROADCASTSS     28(CX), Z26
+	VFMADD231PS      Z24, Z26, Z14
+	VFMADD231PS      Z25, Z26, Z15
+	VBROADCASTSS     32(CX), Z26
+	VFMADD231PS      Z24, Z26, Z16
+	VFMADD231PS      Z25, Z26, Z17
+	VBROADCASTSS     36(CX), Z26
+	VFMADD231PS      Z24, Z26, Z18
+	VFMADD231PS      Z25, Z26, Z19
+	VMOVUPS          (CX), Z24
+	VFMADD231PS.BCST (R9), Z24, Z20
+	VFMADD231PS.BCST 4(R9), Z24, Z21
+	VFMADD231PS.BCST 8(R9), Z24, Z22
+	VFMADD231PS.BCST 12(R9), Z24, Z23
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z24
+	VMOVUPS          64(DX), Z25
+	ADDQ             BX, DX
+	VBROADCASTSS     40(CX), Z26
+	VFMADD231PS      Z24, Z26, Z0
+	VFMADD231PS      Z25, Z26, Z1
+	VBROADCASTSS     44(CX), Z26
+	VFMADD231PS      Z24, Z26, Z2
+	VFMADD231PS      Z25, Z26, Z3
+	VBROADCASTSS     48(CX), Z26
+	VFMADD231PS      Z24, Z26, Z4
+	VFMADD231PS      Z25, Z26, Z5
+	VBROADCASTSS     52(CX), Z26
+	VFMADD231PS      Z24, Z26, Z6
+	VFMADD231PS      Z25, Z26, Z7
+	VBROADCASTSS     56(CX), Z26
+	VFMADD231PS      Z24, Z26, Z8
+	VFMADD231PS      Z25, Z26, Z9
+	VBROADCASTSS     60(CX), Z26
+	VFMADD231PS      Z24, Z26, Z10
+	VFMADD231PS      Z25, Z26, Z11
+	VBROADCASTSS     64(CX), Z26
+	VFMADD231PS      Z24, Z26, Z12
+	VFMADD231PS      Z25, Z26, Z13
+	VBROADCASTSS     68(CX), Z26
+	VFMADD231PS      Z24, Z26, Z14
+	VFMADD231PS      Z25, Z26, Z15
+	VBROADCASTSS     72(CX), Z26
+	VFMADD231PS      Z24, Z26, Z16
+	VFMADD231PS      Z25, Z26, Z17
+	VBROADCASTSS     76(CX), Z26
+	VFMADD231PS      Z24, Z26, Z18
+	VFMADD231PS      Z25, Z26, Z19
+	VMOVUPS          40(CX), Z24
+	VFMADD231PS.BCST (R9), Z24, Z20
+	VFMADD231PS.BCST 4(R9), Z24, Z21
+	VFMADD231PS.BCST 8(R9), Z24, Z22
+	VFMADD231PS.BCST 12(R9), Z24, Z23
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000050, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z24
+	VMOVUPS          64(DX), Z25
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z26
+	VFMADD231PS      Z24, Z26, Z0
+	VFMADD231PS      Z25, Z26, Z1
+	VBROADCASTSS     4(CX), Z26
+	VFMADD231PS      Z24, Z26, Z2
+	VFMADD231PS      Z25, Z26, Z3
+	VBROADCASTSS     8(CX), Z26
+	VFMADD231PS      Z24, Z26, Z4
+	VFMADD231PS      Z25, Z26, Z5
+	VBROADCASTSS     12(CX), Z26
+	VFMADD231PS      Z24, Z26, Z6
+	VFMADD231PS      Z25, Z26, Z7
+	VBROADCASTSS     16(CX), Z26
+	VFMADD231PS      Z24, Z26, Z8
+	VFMADD231PS      Z25, Z26, Z9
+	VBROADCASTSS     20(CX), Z26
+	VFMADD231PS      Z24, Z26, Z10
+	VFMADD231PS      Z25, Z26, Z11
+	VBROADCASTSS     24(CX), Z26
+	VFMADD231PS      Z24, Z26, Z12
+	VFMADD231PS      Z25, Z26, Z13
+	VBROADCASTSS     28(CX), Z26
+	VFMADD231PS      Z24, Z26, Z14
+	VFMADD231PS      Z25, Z26, Z15
+	VBROADCASTSS     32(CX), Z26
+	VFMADD231PS      Z24, Z26, Z16
+	VFMADD231PS      Z25, Z26, Z17
+	VBROADCASTSS     36(CX), Z26
+	VFMADD231PS      Z24, Z26, Z18
+	VFMADD231PS      Z25, Z26, Z19
+	VMOVUPS          (CX), Z24
+	VFMADD231PS.BCST (R9), Z24, Z20
+	VFMADD231PS.BCST 4(R9), Z24, Z21
+	VFMADD231PS.BCST 8(R9), Z24, Z22
+	VFMADD231PS.BCST 12(R9), Z24, Z23
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z24
+	VBROADCASTSS  hi+76(FP), Z25
+	VMAXPS        Z0, Z24, Z0
+	VMINPS        Z0, Z25, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z24, Z1
+	VMINPS        Z1, Z25, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z24, Z2
+	VMINPS        Z2, Z25, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z24, Z3
+	VMINPS        Z3, Z25, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z24, Z4
+	VMINPS        Z4, Z25, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z24, Z5
+	VMINPS        Z5, Z25, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z24, Z6
+	VMINPS        Z6, Z25, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z24, Z7
+	VMINPS        Z7, Z25, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z24, Z8
+	VMINPS        Z8, Z25, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z24, Z9
+	VMINPS        Z9, Z25, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z24, Z10
+	VMINPS        Z10, Z25, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z24, Z11
+	VMINPS        Z11, Z25, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z24, Z12
+	VMINPS        Z12, Z25, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z24, Z13
+	VMINPS        Z13, Z25, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z24, Z14
+	VMINPS        Z14, Z25, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z24, Z15
+	VMINPS        Z15, Z25, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z24, Z16
+	VMINPS        Z16, Z25, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z24, Z17
+	VMINPS        Z17, Z25, Z17
+	VMOVUPS       Z17, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z18, Z24, Z18
+	VMINPS        Z18, Z25, Z18
+	VMOVUPS       Z18, (AX)
+	VMAXPS        Z19, Z24, Z19
+	VMINPS        Z19, Z25, Z19
+	VMOVUPS       Z19, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z20, Z24, Z20
+	VMINPS        Z20, Z25, Z20
+	VMAXPS        Z21, Z24, Z21
+	VMINPS        Z21, Z25, Z21
+	VMAXPS        Z22, Z24, Z22
+	VMINPS        Z22, Z25, Z22
+	VMAXPS        Z23, Z24, Z23
+	VMINPS        Z23, Z25, Z23
+	VUNPCKLPS     Z21, Z20, Z0
+	VUNPCKLPS     Z23, Z22, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z21, Z20, Z1
+	VUNPCKHPS     Z23, Z22, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3925,6 +9242,438 @@ store:
 	VMAXPS       Z21, Z22, Z21
 	VMINPS       Z21, Z23, Z21
 	VMOVUPS      Z21, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner11x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z1, Z1
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z22
+	VMOVUPS      Z2, Z23
+	VMOVUPS      Z1, Z24
+	VMOVUPS      Z0, Z25
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000007ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z22
+	VMOVUPS      Z22, Z23
+	VMOVUPS      Z22, Z24
+	VMOVUPS      Z22, Z25
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS 40(DI), Z20
+	VBROADCASTSS 40(DI), Z21
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z26
+	VMOVUPS          64(DX), Z27
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z28
+	VFMADD231PS      Z26, Z28, Z0
+	VFMADD231PS      Z27, Z28, Z1
+	VBROADCASTSS     4(CX), Z28
+	VFMADD231PS      Z26, Z28, Z2
+	VFMADD231PS      Z27, Z28, Z3
+	VBROADCASTSS     8(CX), Z28
+	VFMADD231PS      Z26, Z28, Z4
+	VFMADD231PS      Z27, Z28, Z5
+	VBROADCASTSS     12(CX), Z28
+	VFMADD231PS      Z26, Z28, Z6
+	VFMADD231PS      Z27, Z28, Z7
+	VBROADCASTSS     16(CX), Z28
+	VFMADD231PS      Z26, Z28, Z8
+	VFMADD231PS      Z27, Z28, Z9
+	VBROADCASTSS     20(CX), Z28
+	VFMADD231PS      Z26, Z28, Z10
+	VFMADD231PS      Z27, Z28, Z11
+	VBROADCASTSS     24(CX), Z28
+	VFMADD231PS      Z26, Z28, Z12
+	VFMADD231PS      Z27, Z28, Z13
+	VBROADCASTSS     28(CX), Z28
+	VFMADD231PS      Z26, Z28, Z14
+	VFMADD231PS      Z27, Z28, Z15
+	VBROADCASTSS     32(CX), Z28
+	VFMADD231PS      Z26, Z28, Z16
+	VFMADD231PS      Z27, Z28, Z17
+	VBROADCASTSS     36(CX), Z28
+	VFMADD231PS      Z26, Z28, Z18
+	VFMADD231PS      Z27, Z28, Z19
+	VBROADCASTSS     40(CX), Z28
+	VFMADD231PS      Z26, Z28, Z20
+	VFMADD231PS      Z27, Z28, Z21
+	VMOVUPS          (CX), Z26
+	VFMADD231PS.BCST (R9), Z26, Z22
+	VFMADD231PS.BCST 4(R9), Z26, Z23
+	VFMADD231PS.BCST 8(R9), Z26, Z24
+	VFMADD231PS.BCST 12(R9), Z26, Z25
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z26
+	VMOVUPS          64(DX), Z27
+	ADDQ             BX, DX
+	VBROADCASTSS     44(CX), Z28
+	VFMADD231PS      Z26, Z28, Z0
+	VFMADD231PS      Z27, Z28, Z1
+	VBROADCASTSS     48(CX), Z28
+	VFMADD231PS      Z26, Z28, Z2
+	VFMADD231PS      Z27, Z28, Z3
+	VBROADCASTSS     52(CX), Z28
+	VFMADD231PS      Z26, Z28, Z4
+	VFMADD231PS      Z27, Z28, Z5
+	VBROADCASTSS     56(CX), Z28
+	VFMADD231PS      Z26, Z28, Z6
+	VFMADD231PS      Z27, Z28, Z7
+	VBROADCASTSS     60(CX), Z28
+	VFMADD231PS      Z26, Z28, Z8
+	VFMADD231PS      Z27, Z28, Z9
+	VBROADCASTSS     64(CX), Z28
+	VFMADD231PS      Z26, Z28, Z10
+	VFMADD231PS      Z27, Z28, Z11
+	VBROADCASTSS     68(CX), Z28
+	VFMADD231PS      Z26, Z28, Z12
+	VFMADD231PS      Z27, Z28, Z13
+	VBROADCASTSS     72(CX), Z28
+	VFMADD231PS      Z26, Z28, Z14
+	VFMADD231PS      Z27, Z28, Z15
+	VBROADCASTSS     76(CX), Z28
+	VFMADD231PS      Z26, Z28, Z16
+	VFMADD231PS      Z27, Z28, Z17
+	VBROADCASTSS     80(CX), Z28
+	VFMADD231PS      Z26, Z28, Z18
+	VFMADD231PS      Z27, Z28, Z19
+	VBROADCASTSS     84(CX), Z28
+	VFMADD231PS      Z26, Z28, Z20
+	VFMADD231PS      Z27, Z28, Z21
+	VMOVUPS          44(CX), Z26
+	VFMADD231PS.BCST (R9), Z26, Z22
+	VFMADD231PS.BCST 4(R9), Z26, Z23
+	VFMADD231PS.BCST 8(R9), Z26, Z24
+	VFMADD231PS.BCST 12(R9), Z26, Z25
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000058, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z26
+	VMOVUPS          64(DX), Z27
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z28
+	VFMADD231PS      Z26, Z28, Z0
+	VFMADD231PS      Z27, Z28, Z1
+	VBROADCASTSS     4(CX), Z28
+	VFMADD231PS      Z26, Z28, Z2
+	VFMADD231PS      Z27, Z28, Z3
+	VBROADCASTSS     8(CX), Z28
+	VFMADD231PS      Z26, Z28, Z4
+	VFMADD231PS      Z27, Z28, Z5
+	VBROADCASTSS     12(CX), Z28
+	VFMADD231PS      Z26, Z28, Z6
+	VFMADD231PS      Z27, Z28, Z7
+	VBROADCASTSS     16(CX), Z28
+	VFMADD231PS      Z26, Z28, Z8
+	VFMADD231PS      Z27, Z28, Z9
+	VBROADCASTSS     20(CX), Z28
+	VFMADD231PS      Z26, Z28, Z10
+	VFMADD231PS      Z27, Z28, Z11
+	VBROADCASTSS     24(CX), Z28
+	VFMADD231PS      Z26, Z28, Z12
+	VFMADD231PS      Z27, Z28, Z13
+	VBROADCASTSS     28(CX), Z28
+	VFMADD231PS      Z26, Z28, Z14
+	VFMADD231PS      Z27, Z28, Z15
+	VBROADCASTSS     32(CX), Z28
+	VFMADD231PS      Z26, Z28, Z16
+	VFMADD231PS      Z27, Z28, Z17
+	VBROADCASTSS     36(CX), Z28
+	VFMADD231PS      Z26, Z28, Z18
+	VFMADD231PS      Z27, Z28, Z19
+	VBROADCASTSS     40(CX), Z28
+	VFMADD231PS      Z26, Z28, Z20
+	VFMADD231PS      Z27, Z28, Z21
+	VMOVUPS          (CX), Z26
+	VFMADD231PS.BCST (R9), Z26, Z22
+	VFMADD231PS.BCST 4(R9), Z26, Z23
+	VFMADD231PS.BCST 8(R9), Z26, Z24
+	VFMADD231PS.BCST 12(R9), Z26, Z25
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z26
+	VBROADCASTSS  hi+76(FP), Z27
+	VMAXPS        Z0, Z26, Z0
+	VMINPS        Z0, Z27, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z26, Z1
+	VMINPS        Z1, Z27, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z26, Z2
+	VMINPS        Z2, Z27, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z26, Z3
+	VMINPS        Z3, Z27, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z26, Z4
+	VMINPS        Z4, Z27, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z26, Z5
+	VMINPS        Z5, Z27, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z26, Z6
+	VMINPS        Z6, Z27, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z26, Z7
+	VMINPS        Z7, Z27, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z26, Z8
+	VMINPS        Z8, Z27, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z26, Z9
+	VMINPS        Z9, Z27, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z26, Z10
+	VMINPS        Z10, Z27, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z26, Z11
+	VMINPS        Z11, Z27, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z26, Z12
+	VMINPS        Z12, Z27, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z26, Z13
+	VMINPS        Z13, Z27, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z26, Z14
+	VMINPS        Z14, Z27, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z26, Z15
+	VMINPS        Z15, Z27, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z26, Z16
+	VMINPS        Z16, Z27, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z26, Z17
+	VMINPS        Z17, Z27, Z17
+	VMOVUPS       Z17, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z18, Z26, Z18
+	VMINPS        Z18, Z27, Z18
+	VMOVUPS       Z18, (AX)
+	VMAXPS        Z19, Z26, Z19
+	VMINPS        Z19, Z27, Z19
+	VMOVUPS       Z19, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z20, Z26, Z20
+	VMINPS        Z20, Z27, Z20
+	VMOVUPS       Z20, (AX)
+	VMAXPS        Z21, Z26, Z21
+	VMINPS        Z21, Z27, Z21
+	VMOVUPS       Z21, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z22, Z26, Z22
+	VMINPS        Z22, Z27, Z22
+	VMAXPS        Z23, Z26, Z23
+	VMINPS        Z23, Z27, Z23
+	VMAXPS        Z24, Z26, Z24
+	VMINPS        Z24, Z27, Z24
+	VMAXPS        Z25, Z26, Z25
+	VMINPS        Z25, Z27, Z25
+	VUNPCKLPS     Z23, Z22, Z0
+	VUNPCKLPS     Z25, Z24, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z23, Z22, Z1
+	VUNPCKHPS     Z25, Z24, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -4267,6 +10016,467 @@ store:
 	VMAXPS       Z23, Z24, Z23
 	VMINPS       Z23, Z25, Z23
 	VMOVUPS      Z23, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner12x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z4, Z4
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z24
+	VMOVUPS      Z2, Z25
+	VMOVUPS      Z1, Z26
+	VMOVUPS      Z0, Z27
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000fff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z24
+	VMOVUPS      Z24, Z25
+	VMOVUPS      Z24, Z26
+	VMOVUPS      Z24, Z27
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS 40(DI), Z20
+	VBROADCASTSS 40(DI), Z21
+	VBROADCASTSS 44(DI), Z22
+	VBROADCASTSS 44(DI), Z23
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z28
+	VMOVUPS          64(DX), Z29
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z30
+	VFMADD231PS      Z28, Z30, Z0
+	VFMADD231PS      Z29, Z30, Z1
+	VBROADCASTSS     4(CX), Z30
+	VFMADD231PS      Z28, Z30, Z2
+	VFMADD231PS      Z29, Z30, Z3
+	VBROADCASTSS     8(CX), Z30
+	VFMADD231PS      Z28, Z30, Z4
+	VFMADD231PS      Z29, Z30, Z5
+	VBROADCASTSS     12(CX), Z30
+	VFMADD231PS      Z28, Z30, Z6
+	VFMADD231PS      Z29, Z30, Z7
+	VBROADCASTSS     16(CX), Z30
+	VFMADD231PS      Z28, Z30, Z8
+	VFMADD231PS      Z29, Z30, Z9
+	VBROADCASTSS     20(CX), Z30
+	VFMADD231PS      Z28, Z30, Z10
+	VFMADD231PS      Z29, Z30, Z11
+	VBROADCASTSS     24(CX), Z30
+	VFMADD231PS      Z28, Z30, Z12
+	VFMADD231PS      Z29, Z30, Z13
+	VBROADCASTSS     28(CX), Z30
+	VFMADD231PS      Z28, Z30, Z14
+	VFMADD231PS      Z29, Z30, Z15
+	VBROADCASTSS     32(CX), Z30
+	VFMADD231PS      Z28, Z30, Z16
+	VFMADD231PS      Z29, Z30, Z17
+	VBROADCASTSS     36(CX), Z30
+	VFMADD231PS      Z28, Z30, Z18
+	VFMADD231PS      Z29, Z30, Z19
+	VBROADCASTSS     40(CX), Z30
+	VFMADD231PS      Z28, Z30, Z20
+	VFMADD231PS      Z29, Z30, Z21
+	VBROADCASTSS     44(CX), Z30
+	VFMADD231PS      Z28, Z30, Z22
+	VFMADD231PS      Z29, Z30, Z23
+	VMOVUPS          (CX), Z28
+	VFMADD231PS.BCST (R9), Z28, Z24
+	VFMADD231PS.BCST 4(R9), Z28, Z25
+	VFMADD231PS.BCST 8(R9), Z28, Z26
+	VFMADD231PS.BCST 12(R9), Z28, Z27
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z28
+	VMOVUPS          64(DX), Z29
+	ADDQ             BX, DX
+	VBROADCASTSS     48(CX), Z30
+	VFMADD231PS      Z28, Z30, Z0
+	VFMADD231PS      Z29, Z30, Z1
+	VBROADCASTSS     52(CX), Z30
+	VFMADD231PS      Z28, Z30, Z2
+	VFMADD231PS      Z29, Z30, Z3
+	VBROADCASTSS     56(CX), Z30
+	VFMADD231PS      Z28, Z30, Z4
+	VFMADD231PS      Z29, Z30, Z5
+	VBROADCASTSS     60(CX), Z30
+	VFMADD231PS      Z28, Z30, Z6
+	VFMADD231PS      Z29, Z30, Z7
+	VBROADCASTSS     64(CX), Z30
+	VFMADD231PS      Z28, Z30, Z8
+	VFMADD231PS      Z29, Z30, Z9
+	VBROADCASTSS     68(CX), Z30
+	VFMADD231PS      Z28, Z30, Z10
+	VFMADD231PS      Z29, Z30, Z11
+	VBROADCASTSS     72(CX), Z30
+	VFMADD231PS      Z28, Z30, Z12
+	VFMADD231PS      Z29, Z30, Z13
+	VBROADCASTSS     76(CX), Z30
+	VFMADD231PS      Z28, Z30, Z14
+	VFMADD231PS      Z29, Z30, Z15
+	VBROADCASTSS     80(CX), Z30
+	VFMADD231PS      Z28, Z30, Z16
+	VFMADD231PS      Z29, Z30, Z17
+	VBROADCASTSS     84(CX), Z30
+	VFMADD231PS      Z28, Z30, Z18
+	VFMADD231PS      Z29, Z30, Z19
+	VBROADCASTSS     88(CX), Z30
+	VFMADD231PS      Z28, Z30, Z20
+	VFMADD231PS      Z29, Z30, Z21
+	VBROADCASTSS     92(CX), Z30
+	VFMADD231PS      Z28, Z30, Z22
+	VFMADD231PS      Z29, Z30, Z23
+	VMOVUPS          48(CX), Z28
+	VFMADD231PS.BCST (R9), Z28, Z24
+	VFMADD231PS.BCST 4(R9), Z28, Z25
+	VFMADD231PS.BCST 8(R9), Z28, Z26
+	VFMADD231PS.BCST 12(R9), Z28, Z27
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000060, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z28
+	VMOVUPS          64(DX), Z29
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z30
+	VFMADD231PS      Z28, Z30, Z0
+	VFMADD231PS      Z29, Z30, Z1
+	VBROADCASTSS     4(CX), Z30
+	VFMADD231PS      Z28, Z30, Z2
+	VFMADD231PS      Z29, Z30, Z3
+	VBROADCASTSS     8(CX), Z30
+	VFMADD231PS      Z28, Z30, Z4
+	VFMADD231PS      Z29, Z30, Z5
+	VBROADCASTSS     12(CX), Z30
+	VFMADD231PS      Z28, Z30, Z6
+	VFMADD231PS      Z29, Z30, Z7
+	VBROADCASTSS     16(CX), Z30
+	VFMADD231PS      Z28, Z30, Z8
+	VFMADD231PS      Z29, Z30, Z9
+	VBROADCASTSS     20(CX), Z30
+	VFMADD231PS      Z28, Z30, Z10
+	VFMADD231PS      Z29, Z30, Z11
+	VBROADCASTSS     24(CX), Z30
+	VFMADD231PS      Z28, Z30, Z12
+	VFMADD231PS      Z29, Z30, Z13
+	VBROADCASTSS     28(CX), Z30
+	VFMADD231PS      Z28, Z30, Z14
+	VFMADD231PS      Z29, Z30, Z15
+	VBROADCASTSS     32(CX), Z30
+	VFMADD231PS      Z28, Z30, Z16
+	VFMADD231PS      Z29, Z30, Z17
+	VBROADCASTSS     36(CX), Z30
+	VFMADD231PS      Z28, Z30, Z18
+	VFMADD231PS      Z29, Z30, Z19
+	VBROADCASTSS     40(CX), Z30
+	VFMADD231PS      Z28, Z30, Z20
+	VFMADD231PS      Z29, Z30, Z21
+	VBROADCASTSS     44(CX), Z30
+	VFMADD231PS      Z28, Z30, Z22
+	VFMADD231PS      Z29, Z30, Z23
+	VMOVUPS          (CX), Z28
+	VFMADD231PS.BCST (R9), Z28, Z24
+	VFMADD231PS.BCST 4(R9), Z28, Z25
+	VFMADD231PS.BCST 8(R9), Z28, Z26
+	VFMADD231PS.BCST 12(R9), Z28, Z27
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z28
+	VBROADCASTSS  hi+76(FP), Z29
+	VMAXPS        Z0, Z28, Z0
+	VMINPS        Z0, Z29, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z28, Z1
+	VMINPS        Z1, Z29, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z28, Z2
+	VMINPS        Z2, Z29, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z28, Z3
+	VMINPS        Z3, Z29, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z28, Z4
+	VMINPS        Z4, Z29, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z28, Z5
+	VMINPS        Z5, Z29, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z28, Z6
+	VMINPS        Z6, Z29, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z28, Z7
+	VMINPS        Z7, Z29, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z28, Z8
+	VMINPS        Z8, Z29, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z28, Z9
+	VMINPS        Z9, Z29, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z28, Z10
+	VMINPS        Z10, Z29, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z28, Z11
+	VMINPS        Z11, Z29, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z28, Z12
+	VMINPS        Z12, Z29, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z28, Z13
+	VMINPS        Z13, Z29, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z28, Z14
+	VMINPS        Z14, Z29, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z28, Z15
+	VMINPS        Z15, Z29, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z28, Z16
+	VMINPS        Z16, Z29, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z28, Z17
+	VMINPS        Z17, Z29, Z17
+	VMOVUPS       Z17, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z18, Z28, Z18
+	VMINPS        Z18, Z29, Z18
+	VMOVUPS       Z18, (AX)
+	VMAXPS        Z19, Z28, Z19
+	VMINPS        Z19, Z29, Z19
+	VMOVUPS       Z19, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z20, Z28, Z20
+	VMINPS        Z20, Z29, Z20
+	VMOVUPS       Z20, (AX)
+	VMAXPS        Z21, Z28, Z21
+	VMINPS        Z21, Z29, Z21
+	VMOVUPS       Z21, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z22, Z28, Z22
+	VMINPS        Z22, Z29, Z22
+	VMOVUPS       Z22, (AX)
+	VMAXPS        Z23, Z28, Z23
+	VMINPS        Z23, Z29, Z23
+	VMOVUPS       Z23, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z24, Z28, Z24
+	VMINPS        Z24, Z29, Z24
+	VMAXPS        Z25, Z28, Z25
+	VMINPS        Z25, Z29, Z25
+	VMAXPS        Z26, Z28, Z26
+	VMINPS        Z26, Z29, Z26
+	VMAXPS        Z27, Z28, Z27
+	VMINPS        Z27, Z29, Z27
+	VUNPCKLPS     Z25, Z24, Z0
+	VUNPCKLPS     Z27, Z26, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z25, Z24, Z1
+	VUNPCKHPS     Z27, Z26, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -4883,58 +11093,6 @@ one_done:
 	VMOVUPD Z21, (BX)
 	VMOVUPD Z22, 64(BX)
 	VMOVUPD Z23, 128(BX)
-	VZEROUPPER
-	RET
-
-// func columnAVX512(k int, a *float32, apart int, step int, x *float32, sums *float32)
-// Requires: AVX, AVX512F
-TEXT ·columnAVX512(SB), NOSPLIT, $0-48
-	MOVQ    k+0(FP), AX
-	MOVQ    a+8(FP), CX
-	MOVQ    apart+16(FP), DX
-	MOVQ    step+24(FP), BX
-	MOVQ    x+32(FP), SI
-	MOVQ    sums+40(FP), DI
-	MOVQ    DX, R8
-	ADDQ    DX, R8
-	ADDQ    DX, R8
-	LEAQ    (CX)(DX*4), R9
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	VMOVUPS 320(DI), Z5
-	VMOVUPS 384(DI), Z6
-	VMOVUPS 448(DI), Z7
-	TESTQ   AX, AX
-	JZ      one_done
-
-one:
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  (CX), Z8, Z0
-	VFMADD231PS  (CX)(DX*1), Z8, Z1
-	VFMADD231PS  (CX)(DX*2), Z8, Z2
-	VFMADD231PS  (CX)(R8*1), Z8, Z3
-	VFMADD231PS  (R9), Z8, Z4
-	VFMADD231PS  (R9)(DX*1), Z8, Z5
-	VFMADD231PS  (R9)(DX*2), Z8, Z6
-	VFMADD231PS  (R9)(R8*1), Z8, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R9
-	ADDQ         $0x00000004, SI
-	DECQ         AX
-	JNZ          one
-
-one_done:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, 384(DI)
-	VMOVUPS Z7, 448(DI)
 	VZEROUPPER
 	RET
 

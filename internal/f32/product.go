@@ -84,14 +84,26 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 	checkMatrix("c", c, ldc, l.m, n)
 	checkBias(e, l.m)
 	t := l.level.tiling()
-	var column []float32 // the last column of b, if it is multiplied on its own
-	if few := n % t.lanes; 0 < few && few <= t.few {
+	few := n % t.lanes
+	var column []float32 // the last columns of b, if a kernel multiplies them beside others
+	width, at := 1, 0    // the distance between their rows, and a column of the block that they belong to
+	if 0 < few && few <= t.few {
 		n -= few
-		if few == 1 && n > 0 && levels[l.level].column != nil {
-			column, scratch = take(scratch, l.k)
-			packPlain(column, b[n:], offsets, 1)
-		} else {
+		alone, corners := levels[l.level].column != nil, levels[l.level].corners[0] != nil
+		switch {
+		case few == 1 && n > 0 && (alone || corners && n%t.width() != 0):
+			at = n - t.lanes
+		case few <= 4 && n >= t.width() && corners:
+			width = 4
+		default:
 			l.fewColumns(c[n:], ldc, b[n:], offsets, few, e, scratch)
+			few = 0
+		}
+		if few > 0 {
+			column, scratch = take(scratch, l.k*width)
+			for i, o := range offsets {
+				copy(column[i*width:], b[o+n:][:few])
+			}
 		}
 	}
 	ldb := t.lanes
@@ -116,8 +128,8 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 				l.level.packRight(right, b[j:], offsets[first:][:deep], wide)
 				p.b = right
 			}
-			if column != nil && j+wide == n {
-				p.column = column[first:][:deep]
+			if column != nil && j <= at && at < j+wide {
+				p.column, p.columns, p.at, p.end = column[first*width:][:deep*width], few, at-j, n-j
 			}
 			p.multiply()
 		}
