@@ -2405,6 +2405,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
@@ -2634,6 +2635,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z10
 	ADDQ             BX, DX
@@ -2859,6 +2861,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
@@ -3106,6 +3109,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z11
 	ADDQ             BX, DX
@@ -3348,6 +3352,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
@@ -3613,6 +3618,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z12
 	ADDQ             BX, DX
@@ -3872,6 +3878,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
@@ -4155,6 +4162,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z13
 	ADDQ             BX, DX
@@ -7682,6 +7690,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z18
@@ -8004,6 +8013,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z22
@@ -8334,6 +8344,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z20
@@ -8683,6 +8694,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z24
@@ -9039,6 +9051,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z22
@@ -9415,6 +9428,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z26
@@ -9797,6 +9811,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z24
@@ -10200,6 +10215,7 @@ multiply:
 
 two:
 	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
 	PREFETCHT1       (DX)(SI*1)
 	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z28

@@ -86,7 +86,9 @@ func (k kernels) tile(rows, vectors, few int) {
 	k.Count("two", k.Part(n, 0, 1), func() {
 		// Fetch a ahead, because the weights of a convolution with few pixels come
 		// from main memory.
-		k.PREFETCHT0(at(a, 2048))
+		for line := 0; line < 8*rows; line += 64 {
+			k.PREFETCHT0(at(a, 2048+line))
+		}
 		step1(0)
 		step1(1)
 		k.Advance(8*rows, a)
