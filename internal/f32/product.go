@@ -62,7 +62,7 @@ func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []floa
 	for i := range offsets {
 		offsets[i] = i * ldb
 	}
-	l.product(c, ldc, b, offsets, n, nil, scratch)
+	l.product(c, ldc, b, offsets, ldb, n, nil, scratch)
 }
 
 // MulRows sets c = a·b with an optional epilogue. Row i of b is the n values
@@ -71,16 +71,23 @@ func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, 
 	if len(offsets) != l.k {
 		panic("f32: the number of offsets differs from the columns of the matrix")
 	}
-	for _, o := range offsets {
-		checkMatrix("b", b[o:], n, 1, n)
+	ldb := l.level.tiling().lanes
+	if l.k > 1 {
+		ldb = offsets[1] - offsets[0]
 	}
-	l.product(c, ldc, b, offsets, n, e, scratch)
+	for i, o := range offsets {
+		checkMatrix("b", b[o:], n, 1, n)
+		if o != offsets[0]+i*ldb {
+			ldb = 0
+		}
+	}
+	l.product(c, ldc, b, offsets, ldb, n, e, scratch)
 }
 
-// product reads b in place if its rows are equally far apart and consist of
-// aligned registers. Reading other rows for each strip of a would cost more than
+// product reads b in place if its rows are equally far apart, by ldb, and
+// consist of aligned registers. Reading other rows for each strip of a would cost more than
 // packing them once.
-func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
+func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, ldb, n int, e *Epilogue, scratch []float32) {
 	checkMatrix("c", c, ldc, l.m, n)
 	checkBias(e, l.m)
 	t := l.level.tiling()
@@ -102,18 +109,13 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 		if few > 0 {
 			column, scratch = take(scratch, l.k*width)
 			for i, o := range offsets {
-				copy(column[i*width:], b[o+n:][:few])
+				for j, v := range b[o+n:][:few] {
+					column[i*width+j] = v
+				}
 			}
 		}
 	}
-	ldb := t.lanes
-	if l.k > 1 {
-		ldb = offsets[1] - offsets[0]
-	}
 	inPlace := ldb > 0 && (n|ldb|offsets[0])%t.lanes == 0
-	for i, o := range offsets {
-		inPlace = inPlace && o == offsets[0]+i*ldb
-	}
 	own, right := take(scratch, t.ownTile())
 	depths := t.depths(l.k)
 	for j := 0; j < n; j += blockColumns {

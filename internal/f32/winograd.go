@@ -138,7 +138,7 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 			l.winogradWeights(own.weights, block)
 			for i := range 36 {
 				left := Left{l, m, w.k, own.weights.data[i*own.weights.step:]}
-				left.product(own.sums.data[i*own.sums.step:], own.ld, own.values.data[i*own.values.step:], offsets, columns, nil, own.rest)
+				left.product(own.sums.data[i*own.sums.step:], own.ld, own.values.data[i*own.values.step:], offsets, own.ld, columns, nil, own.rest)
 			}
 			for i := range m {
 				own.finish(l, p, out[(c+i)*p.OutH*p.OutW:][:p.OutH*p.OutW], e, i, c+i, first, down)
