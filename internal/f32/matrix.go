@@ -79,6 +79,9 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
+	if p.k <= 96 {
+		group = 1 // writing c takes longest, and is faster row by row
+	}
 	for first := 0; first < s.count; first += group {
 		last := min(first+group, s.count)
 		for j := 0; j < p.n; j += width {
