@@ -100,6 +100,18 @@ func sumRow(sign float32) func(out, x, y []float32, dx, dy int) {
 	}
 }
 
+// clippedSum clips sums while they are in the first-level cache.
+func clippedSum(by *bounds) func(out, x, y []float32, dx, dy int) {
+	return func(out, x, y []float32, dx, dy int) {
+		for i := 0; i < len(out); i += 2048 {
+			part := out[i:min(i+2048, len(out))]
+			if sumRow(1)(part, x[i*dx:], y[i*dy:], dx, dy); !by.unbounded() {
+				f32.Line(part, part, 1, 0, by.lo, by.hi)
+			}
+		}
+	}
+}
+
 func maxRow(out, x, y []float32, dx, dy int) {
 	if dx == 1 && dy == 1 {
 		f32.Larger(out, x[:len(out)], y)
@@ -222,6 +234,10 @@ func (c *call) binary(op string, x, y *value) *value {
 	}
 	// Overwriting input x is safe only if each of its elements is read once.
 	s := &step{in: []*value{x, y}, inPlace: count(x.shape) == count(b.shape), op: op}
+	if op == "Add" {
+		s.clip = &bounds{-infinity, infinity}
+		row = clippedSum(s.clip)
+	}
 	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], row) }
 	if o.exact != nil {
 		s.exact = func(out []int64, in [][]int64) (err error) {

@@ -174,10 +174,10 @@ func largestAVX2(x *float32, vectors int) float32
 //go:noescape
 func halvesAVX2(even *float32, odd *float32, x *float32, vectors int)
 
-// foursAVX2 sets out[j·plane + t], with plane in bytes, to x[4·t + j] for j from 0 to 5 and whole registers of t. It reads four values beyond the last t.
+// foursAVX2 sets out[j·plane + t] to x[4·t + j] for j from 0 to 5 and whole registers of t, for each row. Distances are in bytes. It reads four values beyond the last t.
 //
 //go:noescape
-func foursAVX2(out *float32, x *float32, plane int, vectors int)
+func foursAVX2(out *float32, x *float32, plane int, outStep int, step int, rows int, vectors int)
 
 // winogradWeightsAVX2 transforms whole registers of weights. Tap t of weight i is w[t·plane + i]. Its 36 values become out[n·step + i]. Distances are in bytes.
 //

@@ -2908,26 +2908,36 @@ one_done:
 	VZEROUPPER
 	RET
 
-// func foursAVX2(out *float32, x *float32, plane int, vectors int)
+// func foursAVX2(out *float32, x *float32, plane int, outStep int, step int, rows int, vectors int)
 // Requires: AVX
-TEXT ·foursAVX2(SB), NOSPLIT, $0-32
+TEXT ·foursAVX2(SB), NOSPLIT, $0-56
 	MOVQ  out+0(FP), AX
 	MOVQ  x+8(FP), CX
 	MOVQ  plane+16(FP), DX
-	MOVQ  vectors+24(FP), BX
-	TESTQ BX, BX
+	MOVQ  outStep+24(FP), BX
+	MOVQ  step+32(FP), SI
+	MOVQ  rows+40(FP), DI
+	MOVQ  vectors+48(FP), R8
+	TESTQ DI, DI
+	JZ    row_done
+
+row:
+	MOVQ  AX, R9
+	MOVQ  CX, R10
+	MOVQ  R8, R11
+	TESTQ R11, R11
 	JZ    one_done
 
 one:
-	MOVQ        AX, SI
-	VMOVUPS     (CX), X0
-	VINSERTF128 $0x01, 64(CX), Y0, Y0
-	VMOVUPS     16(CX), X1
-	VINSERTF128 $0x01, 80(CX), Y1, Y1
-	VMOVUPS     32(CX), X2
-	VINSERTF128 $0x01, 96(CX), Y2, Y2
-	VMOVUPS     48(CX), X3
-	VINSERTF128 $0x01, 112(CX), Y3, Y3
+	MOVQ        R9, R12
+	VMOVUPS     (R10), X0
+	VINSERTF128 $0x01, 64(R10), Y0, Y0
+	VMOVUPS     16(R10), X1
+	VINSERTF128 $0x01, 80(R10), Y1, Y1
+	VMOVUPS     32(R10), X2
+	VINSERTF128 $0x01, 96(R10), Y2, Y2
+	VMOVUPS     48(R10), X3
+	VINSERTF128 $0x01, 112(R10), Y3, Y3
 	VUNPCKLPS   Y1, Y0, Y4
 	VUNPCKLPS   Y3, Y2, Y5
 	VUNPCKLPD   Y5, Y4, Y6
@@ -2936,22 +2946,22 @@ one:
 	VUNPCKHPS   Y3, Y2, Y11
 	VUNPCKLPD   Y11, Y5, Y12
 	VUNPCKHPD   Y11, Y5, Y5
-	VMOVUPS     Y6, (SI)
-	ADDQ        DX, SI
-	VMOVUPS     Y4, (SI)
-	ADDQ        DX, SI
-	VMOVUPS     Y12, (SI)
-	ADDQ        DX, SI
-	VMOVUPS     Y5, (SI)
-	ADDQ        DX, SI
-	VMOVUPS     16(CX), X7
-	VINSERTF128 $0x01, 80(CX), Y7, Y7
-	VMOVUPS     32(CX), X8
-	VINSERTF128 $0x01, 96(CX), Y8, Y8
-	VMOVUPS     48(CX), X9
-	VINSERTF128 $0x01, 112(CX), Y9, Y9
-	VMOVUPS     64(CX), X10
-	VINSERTF128 $0x01, 128(CX), Y10, Y10
+	VMOVUPS     Y6, (R12)
+	ADDQ        DX, R12
+	VMOVUPS     Y4, (R12)
+	ADDQ        DX, R12
+	VMOVUPS     Y12, (R12)
+	ADDQ        DX, R12
+	VMOVUPS     Y5, (R12)
+	ADDQ        DX, R12
+	VMOVUPS     16(R10), X7
+	VINSERTF128 $0x01, 80(R10), Y7, Y7
+	VMOVUPS     32(R10), X8
+	VINSERTF128 $0x01, 96(R10), Y8, Y8
+	VMOVUPS     48(R10), X9
+	VINSERTF128 $0x01, 112(R10), Y9, Y9
+	VMOVUPS     64(R10), X10
+	VINSERTF128 $0x01, 128(R10), Y10, Y10
 	VUNPCKLPS   Y8, Y7, Y4
 	VUNPCKLPS   Y10, Y9, Y5
 	VUNPCKLPD   Y5, Y4, Y6
@@ -2960,16 +2970,22 @@ one:
 	VUNPCKHPS   Y10, Y9, Y11
 	VUNPCKLPD   Y11, Y5, Y12
 	VUNPCKHPD   Y11, Y5, Y5
-	VMOVUPS     Y6, (SI)
-	ADDQ        DX, SI
-	VMOVUPS     Y4, (SI)
-	ADDQ        DX, SI
-	ADDQ        $0x00000080, CX
-	ADDQ        $0x00000020, AX
-	DECQ        BX
+	VMOVUPS     Y6, (R12)
+	ADDQ        DX, R12
+	VMOVUPS     Y4, (R12)
+	ADDQ        DX, R12
+	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000020, R9
+	DECQ        R11
 	JNZ         one
 
 one_done:
+	ADDQ BX, AX
+	ADDQ SI, CX
+	DECQ DI
+	JNZ  row
+
+row_done:
 	VZEROUPPER
 	RET
 

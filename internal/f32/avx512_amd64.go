@@ -9,120 +9,240 @@ package f32
 //go:noescape
 func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner1x16AVX512 sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile2x16AVX512 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner2x16AVX512 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile3x16AVX512 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner3x16AVX512 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile4x16AVX512 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner4x16AVX512 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile5x16AVX512 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner5x16AVX512 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile6x16AVX512 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner6x16AVX512 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile7x16AVX512 sets 7×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner7x16AVX512 sets 7×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile8x16AVX512 sets 8×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner8x16AVX512 sets 8×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile9x16AVX512 sets 9×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner9x16AVX512 sets 9×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile10x16AVX512 sets 10×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner10x16AVX512 sets 10×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile11x16AVX512 sets 11×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner11x16AVX512 sets 11×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile12x16AVX512 sets 12×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner12x16AVX512 sets 12×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile1x32AVX512 sets 1×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner1x32AVX512 sets 1×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile2x32AVX512 sets 2×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner2x32AVX512 sets 2×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile3x32AVX512 sets 3×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner3x32AVX512 sets 3×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile4x32AVX512 sets 4×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner4x32AVX512 sets 4×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile5x32AVX512 sets 5×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner5x32AVX512 sets 5×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile6x32AVX512 sets 6×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner6x32AVX512 sets 6×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile7x32AVX512 sets 7×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner7x32AVX512 sets 7×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile8x32AVX512 sets 8×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner8x32AVX512 sets 8×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile9x32AVX512 sets 9×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner9x32AVX512 sets 9×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile10x32AVX512 sets 10×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner10x32AVX512 sets 10×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile11x32AVX512 sets 11×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// corner11x32AVX512 sets 11×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+
 // tile12x32AVX512 sets 12×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+
+// corner12x32AVX512 sets 12×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
+//
+//go:noescape
+func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // wide1x24AVX512 adds aᵀ·b to 1×24 values at c, rows ldc bytes apart.
 //
@@ -163,11 +283,6 @@ func wide7x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 //
 //go:noescape
 func wide8x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
-
-// columnAVX512 adds a·x to eight registers of sums, one for each strip of a. Strips are apart bytes apart and have step bytes for each value of x.
-//
-//go:noescape
-func columnAVX512(k int, a *float32, apart int, step int, x *float32, sums *float32)
 
 // pack16AVX512 copies 16 values from each src + offsets[i] to row i of dst.
 //
@@ -254,10 +369,10 @@ func largestAVX512(x *float32, vectors int) float32
 //go:noescape
 func halvesAVX512(even *float32, odd *float32, x *float32, vectors int)
 
-// foursAVX512 sets out[j·plane + t], with plane in bytes, to x[4·t + j] for j from 0 to 5 and whole registers of t. It reads four values beyond the last t.
+// foursAVX512 sets out[j·plane + t] to x[4·t + j] for j from 0 to 5 and whole registers of t, for each row. Distances are in bytes. It reads four values beyond the last t.
 //
 //go:noescape
-func foursAVX512(out *float32, x *float32, plane int, vectors int)
+func foursAVX512(out *float32, x *float32, plane int, outStep int, step int, rows int, vectors int)
 
 // winogradWeightsAVX512 transforms whole registers of weights. Tap t of weight i is w[t·plane + i]. Its 36 values become out[n·step + i]. Distances are in bytes.
 //

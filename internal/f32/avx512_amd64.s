@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -16,13 +16,11 @@ TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
+	VBROADCASTSS (DI), Z0
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -36,19 +34,15 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
+	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (CX), Z2
+	VFMADD231PS  Z1, Z2, Z0
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
+	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
-	VBROADCASTSS 4(CX), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 4(CX), Z2
+	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, CX
 	DECQ         DI
 	JNZ          two
@@ -57,29 +51,130 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
+	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (CX), Z2
+	VFMADD231PS  Z1, Z2, Z0
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y2
-	VBROADCASTSS hi+76(FP), Y3
-	VMAXPS       Y0, Y2, Y0
-	VMINPS       Y0, Y3, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y2, Y1
-	VMINPS       Y1, Y3, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z1
+	VBROADCASTSS hi+76(FP), Z2
+	VMAXPS       Z0, Z1, Z0
+	VMINPS       Z0, Z2, Z0
+	VMOVUPS      Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner1x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R8
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R8), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z1
+	VMOVUPS      (DI), Z0
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000001, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z1
+	VBROADCASTSS (DI), Z0
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z2
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z3
+	VFMADD231PS      Z2, Z3, Z0
+	VMOVUPS          (CX), Z2
+	VFMADD231PS.BCST (R9), Z2, Z1
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z2
+	ADDQ             BX, DX
+	VBROADCASTSS     4(CX), Z3
+	VFMADD231PS      Z2, Z3, Z0
+	VMOVUPS          4(CX), Z2
+	VFMADD231PS.BCST (R9), Z2, Z1
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000008, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z2
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z3
+	VFMADD231PS      Z2, Z3, Z0
+	VMOVUPS          (CX), Z2
+	VFMADD231PS.BCST (R9), Z2, Z1
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z2
+	VBROADCASTSS  hi+76(FP), Z3
+	VMAXPS        Z0, Z2, Z0
+	VMINPS        Z0, Z3, Z0
+	VMOVUPS       Z0, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z1, Z2, Z1
+	VMINPS        Z1, Z3, Z1
+	VUNPCKLPS     Z1, Z1, Z0
+	VUNPCKLPS     Z1, Z1, Z2
+	VUNPCKLPD     Z2, Z0, Z3
+	VUNPCKHPD     Z2, Z0, Z0
+	VUNPCKHPS     Z1, Z1, Z0
+	VUNPCKHPS     Z1, Z1, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VEXTRACTF32X4 $0x00, Z3, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -90,18 +185,14 @@ TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -117,25 +208,19 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
+	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(CX), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (CX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 4(CX), Z3
+	VFMADD231PS  Z2, Z3, Z1
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
+	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
-	VBROADCASTSS 8(CX), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 12(CX), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS 8(CX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 12(CX), Z3
+	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000010, CX
 	DECQ         DI
 	JNZ          two
@@ -144,39 +229,156 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
+	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(CX), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (CX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 4(CX), Z3
+	VFMADD231PS  Z2, Z3, Z1
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y4
-	VBROADCASTSS hi+76(FP), Y5
-	VMAXPS       Y0, Y4, Y0
-	VMINPS       Y0, Y5, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y4, Y1
-	VMINPS       Y1, Y5, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z2
+	VBROADCASTSS hi+76(FP), Z3
+	VMAXPS       Z0, Z2, Z0
+	VMINPS       Z0, Z3, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y4, Y2
-	VMINPS       Y2, Y5, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y4, Y3
-	VMINPS       Y3, Y5, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z2, Z1
+	VMINPS       Z1, Z3, Z1
+	VMOVUPS      Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner2x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z2
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000003, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z2
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z3
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z4
+	VFMADD231PS      Z3, Z4, Z0
+	VBROADCASTSS     4(CX), Z4
+	VFMADD231PS      Z3, Z4, Z1
+	VMOVUPS          (CX), Z3
+	VFMADD231PS.BCST (R9), Z3, Z2
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z3
+	ADDQ             BX, DX
+	VBROADCASTSS     8(CX), Z4
+	VFMADD231PS      Z3, Z4, Z0
+	VBROADCASTSS     12(CX), Z4
+	VFMADD231PS      Z3, Z4, Z1
+	VMOVUPS          8(CX), Z3
+	VFMADD231PS.BCST (R9), Z3, Z2
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000010, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z3
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z4
+	VFMADD231PS      Z3, Z4, Z0
+	VBROADCASTSS     4(CX), Z4
+	VFMADD231PS      Z3, Z4, Z1
+	VMOVUPS          (CX), Z3
+	VFMADD231PS.BCST (R9), Z3, Z2
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z3
+	VBROADCASTSS  hi+76(FP), Z4
+	VMAXPS        Z0, Z3, Z0
+	VMINPS        Z0, Z4, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z3, Z1
+	VMINPS        Z1, Z4, Z1
+	VMOVUPS       Z1, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z2, Z3, Z2
+	VMINPS        Z2, Z4, Z2
+	VUNPCKLPS     Z2, Z2, Z0
+	VUNPCKLPS     Z2, Z2, Z1
+	VUNPCKLPD     Z1, Z0, Z3
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z2, Z2, Z1
+	VUNPCKHPS     Z2, Z2, Z2
+	VUNPCKLPD     Z2, Z1, Z4
+	VUNPCKHPD     Z2, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z3, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -187,23 +389,17 @@ TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -221,31 +417,23 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
+	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(CX), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(CX), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (CX), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 4(CX), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS 8(CX), Z4
+	VFMADD231PS  Z3, Z4, Z2
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
+	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
-	VBROADCASTSS 12(CX), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 16(CX), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 20(CX), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS 12(CX), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 16(CX), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS 20(CX), Z4
+	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000018, CX
 	DECQ         DI
 	JNZ          two
@@ -254,49 +442,182 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
+	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS 4(CX), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS 8(CX), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (CX), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 4(CX), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS 8(CX), Z4
+	VFMADD231PS  Z3, Z4, Z2
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y6
-	VBROADCASTSS hi+76(FP), Y7
-	VMAXPS       Y0, Y6, Y0
-	VMINPS       Y0, Y7, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y6, Y1
-	VMINPS       Y1, Y7, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z3
+	VBROADCASTSS hi+76(FP), Z4
+	VMAXPS       Z0, Z3, Z0
+	VMINPS       Z0, Z4, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y6, Y2
-	VMINPS       Y2, Y7, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y6, Y3
-	VMINPS       Y3, Y7, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z3, Z1
+	VMINPS       Z1, Z4, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y6, Y4
-	VMINPS       Y4, Y7, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y6, Y5
-	VMINPS       Y5, Y7, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z3, Z2
+	VMINPS       Z2, Z4, Z2
+	VMOVUPS      Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner3x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z3
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000007, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z3
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z4
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z5
+	VFMADD231PS      Z4, Z5, Z0
+	VBROADCASTSS     4(CX), Z5
+	VFMADD231PS      Z4, Z5, Z1
+	VBROADCASTSS     8(CX), Z5
+	VFMADD231PS      Z4, Z5, Z2
+	VMOVUPS          (CX), Z4
+	VFMADD231PS.BCST (R9), Z4, Z3
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z4
+	ADDQ             BX, DX
+	VBROADCASTSS     12(CX), Z5
+	VFMADD231PS      Z4, Z5, Z0
+	VBROADCASTSS     16(CX), Z5
+	VFMADD231PS      Z4, Z5, Z1
+	VBROADCASTSS     20(CX), Z5
+	VFMADD231PS      Z4, Z5, Z2
+	VMOVUPS          12(CX), Z4
+	VFMADD231PS.BCST (R9), Z4, Z3
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000018, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z4
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z5
+	VFMADD231PS      Z4, Z5, Z0
+	VBROADCASTSS     4(CX), Z5
+	VFMADD231PS      Z4, Z5, Z1
+	VBROADCASTSS     8(CX), Z5
+	VFMADD231PS      Z4, Z5, Z2
+	VMOVUPS          (CX), Z4
+	VFMADD231PS.BCST (R9), Z4, Z3
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z4
+	VBROADCASTSS  hi+76(FP), Z5
+	VMAXPS        Z0, Z4, Z0
+	VMINPS        Z0, Z5, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z4, Z1
+	VMINPS        Z1, Z5, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z4, Z2
+	VMINPS        Z2, Z5, Z2
+	VMOVUPS       Z2, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z3, Z4, Z3
+	VMINPS        Z3, Z5, Z3
+	VUNPCKLPS     Z3, Z3, Z0
+	VUNPCKLPS     Z3, Z3, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z3, Z3, Z1
+	VUNPCKHPS     Z3, Z3, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -307,28 +628,20 @@ TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -348,37 +661,27 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
+	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(CX), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(CX), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(CX), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (CX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 4(CX), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS 8(CX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 12(CX), Z5
+	VFMADD231PS  Z4, Z5, Z3
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
+	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
-	VBROADCASTSS 16(CX), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 20(CX), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 24(CX), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 28(CX), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 16(CX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 20(CX), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS 24(CX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 28(CX), Z5
+	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000020, CX
 	DECQ         DI
 	JNZ          two
@@ -387,59 +690,208 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
+	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(CX), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(CX), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(CX), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (CX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 4(CX), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS 8(CX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 12(CX), Z5
+	VFMADD231PS  Z4, Z5, Z3
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y8
-	VBROADCASTSS hi+76(FP), Y9
-	VMAXPS       Y0, Y8, Y0
-	VMINPS       Y0, Y9, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y8, Y1
-	VMINPS       Y1, Y9, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z4
+	VBROADCASTSS hi+76(FP), Z5
+	VMAXPS       Z0, Z4, Z0
+	VMINPS       Z0, Z5, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y8, Y2
-	VMINPS       Y2, Y9, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y8, Y3
-	VMINPS       Y3, Y9, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z4, Z1
+	VMINPS       Z1, Z5, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y8, Y4
-	VMINPS       Y4, Y9, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y8, Y5
-	VMINPS       Y5, Y9, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z4, Z2
+	VMINPS       Z2, Z5, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y8, Y6
-	VMINPS       Y6, Y9, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y8, Y7
-	VMINPS       Y7, Y9, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z4, Z3
+	VMINPS       Z3, Z5, Z3
+	VMOVUPS      Z3, (AX)
+	VZEROUPPER
+	RET
+
+// func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner4x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z4
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000000f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z4
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z5
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z6
+	VFMADD231PS      Z5, Z6, Z0
+	VBROADCASTSS     4(CX), Z6
+	VFMADD231PS      Z5, Z6, Z1
+	VBROADCASTSS     8(CX), Z6
+	VFMADD231PS      Z5, Z6, Z2
+	VBROADCASTSS     12(CX), Z6
+	VFMADD231PS      Z5, Z6, Z3
+	VMOVUPS          (CX), Z5
+	VFMADD231PS.BCST (R9), Z5, Z4
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z5
+	ADDQ             BX, DX
+	VBROADCASTSS     16(CX), Z6
+	VFMADD231PS      Z5, Z6, Z0
+	VBROADCASTSS     20(CX), Z6
+	VFMADD231PS      Z5, Z6, Z1
+	VBROADCASTSS     24(CX), Z6
+	VFMADD231PS      Z5, Z6, Z2
+	VBROADCASTSS     28(CX), Z6
+	VFMADD231PS      Z5, Z6, Z3
+	VMOVUPS          16(CX), Z5
+	VFMADD231PS.BCST (R9), Z5, Z4
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000020, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z5
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z6
+	VFMADD231PS      Z5, Z6, Z0
+	VBROADCASTSS     4(CX), Z6
+	VFMADD231PS      Z5, Z6, Z1
+	VBROADCASTSS     8(CX), Z6
+	VFMADD231PS      Z5, Z6, Z2
+	VBROADCASTSS     12(CX), Z6
+	VFMADD231PS      Z5, Z6, Z3
+	VMOVUPS          (CX), Z5
+	VFMADD231PS.BCST (R9), Z5, Z4
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z5
+	VBROADCASTSS  hi+76(FP), Z6
+	VMAXPS        Z0, Z5, Z0
+	VMINPS        Z0, Z6, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z5, Z1
+	VMINPS        Z1, Z6, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z5, Z2
+	VMINPS        Z2, Z6, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z5, Z3
+	VMINPS        Z3, Z6, Z3
+	VMOVUPS       Z3, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z4, Z5, Z4
+	VMINPS        Z4, Z6, Z4
+	VUNPCKLPS     Z4, Z4, Z0
+	VUNPCKLPS     Z4, Z4, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z4, Z4, Z1
+	VUNPCKHPS     Z4, Z4, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -450,33 +902,23 @@ TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -498,43 +940,31 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
+	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS 4(CX), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS 8(CX), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS 12(CX), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS 16(CX), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (CX), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS 4(CX), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 8(CX), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS 12(CX), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS 16(CX), Z6
+	VFMADD231PS  Z5, Z6, Z4
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
+	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
-	VBROADCASTSS 20(CX), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS 24(CX), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS 28(CX), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS 32(CX), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS 36(CX), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS 20(CX), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS 24(CX), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 28(CX), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS 32(CX), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS 36(CX), Z6
+	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         $0x00000028, CX
 	DECQ         DI
 	JNZ          two
@@ -543,69 +973,234 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
+	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS 4(CX), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS 8(CX), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS 12(CX), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS 16(CX), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (CX), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS 4(CX), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 8(CX), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS 12(CX), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS 16(CX), Z6
+	VFMADD231PS  Z5, Z6, Z4
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y10
-	VBROADCASTSS hi+76(FP), Y11
-	VMAXPS       Y0, Y10, Y0
-	VMINPS       Y0, Y11, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y10, Y1
-	VMINPS       Y1, Y11, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z5
+	VBROADCASTSS hi+76(FP), Z6
+	VMAXPS       Z0, Z5, Z0
+	VMINPS       Z0, Z6, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y10, Y2
-	VMINPS       Y2, Y11, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y10, Y3
-	VMINPS       Y3, Y11, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z5, Z1
+	VMINPS       Z1, Z6, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y10, Y4
-	VMINPS       Y4, Y11, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y10, Y5
-	VMINPS       Y5, Y11, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z5, Z2
+	VMINPS       Z2, Z6, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y10, Y6
-	VMINPS       Y6, Y11, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y10, Y7
-	VMINPS       Y7, Y11, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z5, Z3
+	VMINPS       Z3, Z6, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y10, Y8
-	VMINPS       Y8, Y11, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y10, Y9
-	VMINPS       Y9, Y11, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z5, Z4
+	VMINPS       Z4, Z6, Z4
+	VMOVUPS      Z4, (AX)
+	VZEROUPPER
+	RET
+
+// func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner5x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z5
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000001f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z5
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z7
+	VFMADD231PS      Z6, Z7, Z0
+	VBROADCASTSS     4(CX), Z7
+	VFMADD231PS      Z6, Z7, Z1
+	VBROADCASTSS     8(CX), Z7
+	VFMADD231PS      Z6, Z7, Z2
+	VBROADCASTSS     12(CX), Z7
+	VFMADD231PS      Z6, Z7, Z3
+	VBROADCASTSS     16(CX), Z7
+	VFMADD231PS      Z6, Z7, Z4
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z5
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	ADDQ             BX, DX
+	VBROADCASTSS     20(CX), Z7
+	VFMADD231PS      Z6, Z7, Z0
+	VBROADCASTSS     24(CX), Z7
+	VFMADD231PS      Z6, Z7, Z1
+	VBROADCASTSS     28(CX), Z7
+	VFMADD231PS      Z6, Z7, Z2
+	VBROADCASTSS     32(CX), Z7
+	VFMADD231PS      Z6, Z7, Z3
+	VBROADCASTSS     36(CX), Z7
+	VFMADD231PS      Z6, Z7, Z4
+	VMOVUPS          20(CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z5
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000028, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z7
+	VFMADD231PS      Z6, Z7, Z0
+	VBROADCASTSS     4(CX), Z7
+	VFMADD231PS      Z6, Z7, Z1
+	VBROADCASTSS     8(CX), Z7
+	VFMADD231PS      Z6, Z7, Z2
+	VBROADCASTSS     12(CX), Z7
+	VFMADD231PS      Z6, Z7, Z3
+	VBROADCASTSS     16(CX), Z7
+	VFMADD231PS      Z6, Z7, Z4
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z5
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z6
+	VBROADCASTSS  hi+76(FP), Z7
+	VMAXPS        Z0, Z6, Z0
+	VMINPS        Z0, Z7, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z6, Z1
+	VMINPS        Z1, Z7, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z6, Z2
+	VMINPS        Z2, Z7, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z6, Z3
+	VMINPS        Z3, Z7, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z6, Z4
+	VMINPS        Z4, Z7, Z4
+	VMOVUPS       Z4, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z5, Z6, Z5
+	VMINPS        Z5, Z7, Z5
+	VUNPCKLPS     Z5, Z5, Z0
+	VUNPCKLPS     Z5, Z5, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z5, Z5, Z1
+	VUNPCKHPS     Z5, Z5, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -616,38 +1211,26 @@ TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (DI), Z5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -671,49 +1254,35 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
+	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(CX), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS 8(CX), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 12(CX), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 16(CX), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 20(CX), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
+	VBROADCASTSS (CX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS 4(CX), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS 8(CX), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS 12(CX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 16(CX), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS 20(CX), Z7
+	VFMADD231PS  Z6, Z7, Z5
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
+	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
-	VBROADCASTSS 24(CX), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 28(CX), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS 32(CX), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 36(CX), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 40(CX), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 44(CX), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
+	VBROADCASTSS 24(CX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS 28(CX), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS 32(CX), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS 36(CX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 40(CX), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS 44(CX), Z7
+	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         $0x00000030, CX
 	DECQ         DI
 	JNZ          two
@@ -722,79 +1291,260 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
+	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(CX), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS 8(CX), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 12(CX), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS 16(CX), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 20(CX), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
+	VBROADCASTSS (CX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS 4(CX), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS 8(CX), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS 12(CX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 16(CX), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS 20(CX), Z7
+	VFMADD231PS  Z6, Z7, Z5
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y12
-	VBROADCASTSS hi+76(FP), Y13
-	VMAXPS       Y0, Y12, Y0
-	VMINPS       Y0, Y13, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y12, Y1
-	VMINPS       Y1, Y13, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z6
+	VBROADCASTSS hi+76(FP), Z7
+	VMAXPS       Z0, Z6, Z0
+	VMINPS       Z0, Z7, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y12, Y2
-	VMINPS       Y2, Y13, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y12, Y3
-	VMINPS       Y3, Y13, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z6, Z1
+	VMINPS       Z1, Z7, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y12, Y4
-	VMINPS       Y4, Y13, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y12, Y5
-	VMINPS       Y5, Y13, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z6, Z2
+	VMINPS       Z2, Z7, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y12, Y6
-	VMINPS       Y6, Y13, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y12, Y7
-	VMINPS       Y7, Y13, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z6, Z3
+	VMINPS       Z3, Z7, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y12, Y8
-	VMINPS       Y8, Y13, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y12, Y9
-	VMINPS       Y9, Y13, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z6, Z4
+	VMINPS       Z4, Z7, Z4
+	VMOVUPS      Z4, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y10, Y12, Y10
-	VMINPS       Y10, Y13, Y10
-	VMOVUPS      Y10, (AX)
-	VMAXPS       Y11, Y12, Y11
-	VMINPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 32(AX)
+	VMAXPS       Z5, Z6, Z5
+	VMINPS       Z5, Z7, Z5
+	VMOVUPS      Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner6x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z6
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000003f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z6
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z7, Z8, Z0
+	VBROADCASTSS     4(CX), Z8
+	VFMADD231PS      Z7, Z8, Z1
+	VBROADCASTSS     8(CX), Z8
+	VFMADD231PS      Z7, Z8, Z2
+	VBROADCASTSS     12(CX), Z8
+	VFMADD231PS      Z7, Z8, Z3
+	VBROADCASTSS     16(CX), Z8
+	VFMADD231PS      Z7, Z8, Z4
+	VBROADCASTSS     20(CX), Z8
+	VFMADD231PS      Z7, Z8, Z5
+	VMOVUPS          (CX), Z7
+	VFMADD231PS.BCST (R9), Z7, Z6
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     24(CX), Z8
+	VFMADD231PS      Z7, Z8, Z0
+	VBROADCASTSS     28(CX), Z8
+	VFMADD231PS      Z7, Z8, Z1
+	VBROADCASTSS     32(CX), Z8
+	VFMADD231PS      Z7, Z8, Z2
+	VBROADCASTSS     36(CX), Z8
+	VFMADD231PS      Z7, Z8, Z3
+	VBROADCASTSS     40(CX), Z8
+	VFMADD231PS      Z7, Z8, Z4
+	VBROADCASTSS     44(CX), Z8
+	VFMADD231PS      Z7, Z8, Z5
+	VMOVUPS          24(CX), Z7
+	VFMADD231PS.BCST (R9), Z7, Z6
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000030, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z7, Z8, Z0
+	VBROADCASTSS     4(CX), Z8
+	VFMADD231PS      Z7, Z8, Z1
+	VBROADCASTSS     8(CX), Z8
+	VFMADD231PS      Z7, Z8, Z2
+	VBROADCASTSS     12(CX), Z8
+	VFMADD231PS      Z7, Z8, Z3
+	VBROADCASTSS     16(CX), Z8
+	VFMADD231PS      Z7, Z8, Z4
+	VBROADCASTSS     20(CX), Z8
+	VFMADD231PS      Z7, Z8, Z5
+	VMOVUPS          (CX), Z7
+	VFMADD231PS.BCST (R9), Z7, Z6
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z7
+	VBROADCASTSS  hi+76(FP), Z8
+	VMAXPS        Z0, Z7, Z0
+	VMINPS        Z0, Z8, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z7, Z1
+	VMINPS        Z1, Z8, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z7, Z2
+	VMINPS        Z2, Z8, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z7, Z3
+	VMINPS        Z3, Z8, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z7, Z4
+	VMINPS        Z4, Z8, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z7, Z5
+	VMINPS        Z5, Z8, Z5
+	VMOVUPS       Z5, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z6, Z7, Z6
+	VMINPS        Z6, Z8, Z6
+	VUNPCKLPS     Z6, Z6, Z0
+	VUNPCKLPS     Z6, Z6, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z6, Z6, Z1
+	VUNPCKHPS     Z6, Z6, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -805,43 +1555,29 @@ TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (DI), Z5
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y12
-	VMOVUPS 32(DI), Y13
+	VMOVUPS (DI), Z6
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
-	VBROADCASTSS 24(DI), Y12
-	VBROADCASTSS 24(DI), Y13
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -867,55 +1603,39 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y14
-	VMOVUPS      32(DX), Y15
+	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y16
-	VFMADD231PS  Y14, Y16, Y0
-	VFMADD231PS  Y15, Y16, Y1
-	VBROADCASTSS 4(CX), Y16
-	VFMADD231PS  Y14, Y16, Y2
-	VFMADD231PS  Y15, Y16, Y3
-	VBROADCASTSS 8(CX), Y16
-	VFMADD231PS  Y14, Y16, Y4
-	VFMADD231PS  Y15, Y16, Y5
-	VBROADCASTSS 12(CX), Y16
-	VFMADD231PS  Y14, Y16, Y6
-	VFMADD231PS  Y15, Y16, Y7
-	VBROADCASTSS 16(CX), Y16
-	VFMADD231PS  Y14, Y16, Y8
-	VFMADD231PS  Y15, Y16, Y9
-	VBROADCASTSS 20(CX), Y16
-	VFMADD231PS  Y14, Y16, Y10
-	VFMADD231PS  Y15, Y16, Y11
-	VBROADCASTSS 24(CX), Y16
-	VFMADD231PS  Y14, Y16, Y12
-	VFMADD231PS  Y15, Y16, Y13
+	VBROADCASTSS (CX), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS 4(CX), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 8(CX), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS 12(CX), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 16(CX), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS 20(CX), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS 24(CX), Z8
+	VFMADD231PS  Z7, Z8, Z6
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y14
-	VMOVUPS      32(DX), Y15
+	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
-	VBROADCASTSS 28(CX), Y16
-	VFMADD231PS  Y14, Y16, Y0
-	VFMADD231PS  Y15, Y16, Y1
-	VBROADCASTSS 32(CX), Y16
-	VFMADD231PS  Y14, Y16, Y2
-	VFMADD231PS  Y15, Y16, Y3
-	VBROADCASTSS 36(CX), Y16
-	VFMADD231PS  Y14, Y16, Y4
-	VFMADD231PS  Y15, Y16, Y5
-	VBROADCASTSS 40(CX), Y16
-	VFMADD231PS  Y14, Y16, Y6
-	VFMADD231PS  Y15, Y16, Y7
-	VBROADCASTSS 44(CX), Y16
-	VFMADD231PS  Y14, Y16, Y8
-	VFMADD231PS  Y15, Y16, Y9
-	VBROADCASTSS 48(CX), Y16
-	VFMADD231PS  Y14, Y16, Y10
-	VFMADD231PS  Y15, Y16, Y11
-	VBROADCASTSS 52(CX), Y16
-	VFMADD231PS  Y14, Y16, Y12
-	VFMADD231PS  Y15, Y16, Y13
+	VBROADCASTSS 28(CX), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS 32(CX), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 36(CX), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS 40(CX), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 44(CX), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS 48(CX), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS 52(CX), Z8
+	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         $0x00000038, CX
 	DECQ         DI
 	JNZ          two
@@ -924,89 +1644,286 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y14
-	VMOVUPS      32(DX), Y15
+	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y16
-	VFMADD231PS  Y14, Y16, Y0
-	VFMADD231PS  Y15, Y16, Y1
-	VBROADCASTSS 4(CX), Y16
-	VFMADD231PS  Y14, Y16, Y2
-	VFMADD231PS  Y15, Y16, Y3
-	VBROADCASTSS 8(CX), Y16
-	VFMADD231PS  Y14, Y16, Y4
-	VFMADD231PS  Y15, Y16, Y5
-	VBROADCASTSS 12(CX), Y16
-	VFMADD231PS  Y14, Y16, Y6
-	VFMADD231PS  Y15, Y16, Y7
-	VBROADCASTSS 16(CX), Y16
-	VFMADD231PS  Y14, Y16, Y8
-	VFMADD231PS  Y15, Y16, Y9
-	VBROADCASTSS 20(CX), Y16
-	VFMADD231PS  Y14, Y16, Y10
-	VFMADD231PS  Y15, Y16, Y11
-	VBROADCASTSS 24(CX), Y16
-	VFMADD231PS  Y14, Y16, Y12
-	VFMADD231PS  Y15, Y16, Y13
+	VBROADCASTSS (CX), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS 4(CX), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 8(CX), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS 12(CX), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 16(CX), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS 20(CX), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS 24(CX), Z8
+	VFMADD231PS  Z7, Z8, Z6
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y14
-	VBROADCASTSS hi+76(FP), Y15
-	VMAXPS       Y0, Y14, Y0
-	VMINPS       Y0, Y15, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y14, Y1
-	VMINPS       Y1, Y15, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z7
+	VBROADCASTSS hi+76(FP), Z8
+	VMAXPS       Z0, Z7, Z0
+	VMINPS       Z0, Z8, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y14, Y2
-	VMINPS       Y2, Y15, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y14, Y3
-	VMINPS       Y3, Y15, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z7, Z1
+	VMINPS       Z1, Z8, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y14, Y4
-	VMINPS       Y4, Y15, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y14, Y5
-	VMINPS       Y5, Y15, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z7, Z2
+	VMINPS       Z2, Z8, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y14, Y6
-	VMINPS       Y6, Y15, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y14, Y7
-	VMINPS       Y7, Y15, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z7, Z3
+	VMINPS       Z3, Z8, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y14, Y8
-	VMINPS       Y8, Y15, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y14, Y9
-	VMINPS       Y9, Y15, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z7, Z4
+	VMINPS       Z4, Z8, Z4
+	VMOVUPS      Z4, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y10, Y14, Y10
-	VMINPS       Y10, Y15, Y10
-	VMOVUPS      Y10, (AX)
-	VMAXPS       Y11, Y14, Y11
-	VMINPS       Y11, Y15, Y11
-	VMOVUPS      Y11, 32(AX)
+	VMAXPS       Z5, Z7, Z5
+	VMINPS       Z5, Z8, Z5
+	VMOVUPS      Z5, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y12, Y14, Y12
-	VMINPS       Y12, Y15, Y12
-	VMOVUPS      Y12, (AX)
-	VMAXPS       Y13, Y14, Y13
-	VMINPS       Y13, Y15, Y13
-	VMOVUPS      Y13, 32(AX)
+	VMAXPS       Z6, Z7, Z6
+	VMINPS       Z6, Z8, Z6
+	VMOVUPS      Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner7x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z7
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000007f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z7
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z9
+	VFMADD231PS      Z8, Z9, Z0
+	VBROADCASTSS     4(CX), Z9
+	VFMADD231PS      Z8, Z9, Z1
+	VBROADCASTSS     8(CX), Z9
+	VFMADD231PS      Z8, Z9, Z2
+	VBROADCASTSS     12(CX), Z9
+	VFMADD231PS      Z8, Z9, Z3
+	VBROADCASTSS     16(CX), Z9
+	VFMADD231PS      Z8, Z9, Z4
+	VBROADCASTSS     20(CX), Z9
+	VFMADD231PS      Z8, Z9, Z5
+	VBROADCASTSS     24(CX), Z9
+	VFMADD231PS      Z8, Z9, Z6
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z7
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	ADDQ             BX, DX
+	VBROADCASTSS     28(CX), Z9
+	VFMADD231PS      Z8, Z9, Z0
+	VBROADCASTSS     32(CX), Z9
+	VFMADD231PS      Z8, Z9, Z1
+	VBROADCASTSS     36(CX), Z9
+	VFMADD231PS      Z8, Z9, Z2
+	VBROADCASTSS     40(CX), Z9
+	VFMADD231PS      Z8, Z9, Z3
+	VBROADCASTSS     44(CX), Z9
+	VFMADD231PS      Z8, Z9, Z4
+	VBROADCASTSS     48(CX), Z9
+	VFMADD231PS      Z8, Z9, Z5
+	VBROADCASTSS     52(CX), Z9
+	VFMADD231PS      Z8, Z9, Z6
+	VMOVUPS          28(CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z7
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000038, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z9
+	VFMADD231PS      Z8, Z9, Z0
+	VBROADCASTSS     4(CX), Z9
+	VFMADD231PS      Z8, Z9, Z1
+	VBROADCASTSS     8(CX), Z9
+	VFMADD231PS      Z8, Z9, Z2
+	VBROADCASTSS     12(CX), Z9
+	VFMADD231PS      Z8, Z9, Z3
+	VBROADCASTSS     16(CX), Z9
+	VFMADD231PS      Z8, Z9, Z4
+	VBROADCASTSS     20(CX), Z9
+	VFMADD231PS      Z8, Z9, Z5
+	VBROADCASTSS     24(CX), Z9
+	VFMADD231PS      Z8, Z9, Z6
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z7
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z8
+	VBROADCASTSS  hi+76(FP), Z9
+	VMAXPS        Z0, Z8, Z0
+	VMINPS        Z0, Z9, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z8, Z1
+	VMINPS        Z1, Z9, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z8, Z2
+	VMINPS        Z2, Z9, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z8, Z3
+	VMINPS        Z3, Z9, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z8, Z4
+	VMINPS        Z4, Z9, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z8, Z5
+	VMINPS        Z5, Z9, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z8, Z6
+	VMINPS        Z6, Z9, Z6
+	VMOVUPS       Z6, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z7, Z8, Z7
+	VMINPS        Z7, Z9, Z7
+	VUNPCKLPS     Z7, Z7, Z0
+	VUNPCKLPS     Z7, Z7, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z7, Z7, Z1
+	VUNPCKHPS     Z7, Z7, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1017,48 +1934,32 @@ TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (DI), Z5
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y12
-	VMOVUPS 32(DI), Y13
+	VMOVUPS (DI), Z6
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y14
-	VMOVUPS 32(DI), Y15
+	VMOVUPS (DI), Z7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
-	VBROADCASTSS 24(DI), Y12
-	VBROADCASTSS 24(DI), Y13
-	VBROADCASTSS 28(DI), Y14
-	VBROADCASTSS 28(DI), Y15
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -1086,61 +1987,43 @@ multiply:
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y16
-	VMOVUPS      32(DX), Y17
+	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y18
-	VFMADD231PS  Y16, Y18, Y0
-	VFMADD231PS  Y17, Y18, Y1
-	VBROADCASTSS 4(CX), Y18
-	VFMADD231PS  Y16, Y18, Y2
-	VFMADD231PS  Y17, Y18, Y3
-	VBROADCASTSS 8(CX), Y18
-	VFMADD231PS  Y16, Y18, Y4
-	VFMADD231PS  Y17, Y18, Y5
-	VBROADCASTSS 12(CX), Y18
-	VFMADD231PS  Y16, Y18, Y6
-	VFMADD231PS  Y17, Y18, Y7
-	VBROADCASTSS 16(CX), Y18
-	VFMADD231PS  Y16, Y18, Y8
-	VFMADD231PS  Y17, Y18, Y9
-	VBROADCASTSS 20(CX), Y18
-	VFMADD231PS  Y16, Y18, Y10
-	VFMADD231PS  Y17, Y18, Y11
-	VBROADCASTSS 24(CX), Y18
-	VFMADD231PS  Y16, Y18, Y12
-	VFMADD231PS  Y17, Y18, Y13
-	VBROADCASTSS 28(CX), Y18
-	VFMADD231PS  Y16, Y18, Y14
-	VFMADD231PS  Y17, Y18, Y15
+	VBROADCASTSS (CX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS 4(CX), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS 8(CX), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS 12(CX), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS 16(CX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 20(CX), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS 24(CX), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 28(CX), Z9
+	VFMADD231PS  Z8, Z9, Z7
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y16
-	VMOVUPS      32(DX), Y17
+	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
-	VBROADCASTSS 32(CX), Y18
-	VFMADD231PS  Y16, Y18, Y0
-	VFMADD231PS  Y17, Y18, Y1
-	VBROADCASTSS 36(CX), Y18
-	VFMADD231PS  Y16, Y18, Y2
-	VFMADD231PS  Y17, Y18, Y3
-	VBROADCASTSS 40(CX), Y18
-	VFMADD231PS  Y16, Y18, Y4
-	VFMADD231PS  Y17, Y18, Y5
-	VBROADCASTSS 44(CX), Y18
-	VFMADD231PS  Y16, Y18, Y6
-	VFMADD231PS  Y17, Y18, Y7
-	VBROADCASTSS 48(CX), Y18
-	VFMADD231PS  Y16, Y18, Y8
-	VFMADD231PS  Y17, Y18, Y9
-	VBROADCASTSS 52(CX), Y18
-	VFMADD231PS  Y16, Y18, Y10
-	VFMADD231PS  Y17, Y18, Y11
-	VBROADCASTSS 56(CX), Y18
-	VFMADD231PS  Y16, Y18, Y12
-	VFMADD231PS  Y17, Y18, Y13
-	VBROADCASTSS 60(CX), Y18
-	VFMADD231PS  Y16, Y18, Y14
-	VFMADD231PS  Y17, Y18, Y15
+	VBROADCASTSS 32(CX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS 36(CX), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS 40(CX), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS 44(CX), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS 48(CX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 52(CX), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS 56(CX), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 60(CX), Z9
+	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         $0x00000040, CX
 	DECQ         DI
 	JNZ          two
@@ -1149,99 +2032,312 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y16
-	VMOVUPS      32(DX), Y17
+	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y18
-	VFMADD231PS  Y16, Y18, Y0
-	VFMADD231PS  Y17, Y18, Y1
-	VBROADCASTSS 4(CX), Y18
-	VFMADD231PS  Y16, Y18, Y2
-	VFMADD231PS  Y17, Y18, Y3
-	VBROADCASTSS 8(CX), Y18
-	VFMADD231PS  Y16, Y18, Y4
-	VFMADD231PS  Y17, Y18, Y5
-	VBROADCASTSS 12(CX), Y18
-	VFMADD231PS  Y16, Y18, Y6
-	VFMADD231PS  Y17, Y18, Y7
-	VBROADCASTSS 16(CX), Y18
-	VFMADD231PS  Y16, Y18, Y8
-	VFMADD231PS  Y17, Y18, Y9
-	VBROADCASTSS 20(CX), Y18
-	VFMADD231PS  Y16, Y18, Y10
-	VFMADD231PS  Y17, Y18, Y11
-	VBROADCASTSS 24(CX), Y18
-	VFMADD231PS  Y16, Y18, Y12
-	VFMADD231PS  Y17, Y18, Y13
-	VBROADCASTSS 28(CX), Y18
-	VFMADD231PS  Y16, Y18, Y14
-	VFMADD231PS  Y17, Y18, Y15
+	VBROADCASTSS (CX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS 4(CX), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS 8(CX), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS 12(CX), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS 16(CX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 20(CX), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS 24(CX), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 28(CX), Z9
+	VFMADD231PS  Z8, Z9, Z7
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y16
-	VBROADCASTSS hi+76(FP), Y17
-	VMAXPS       Y0, Y16, Y0
-	VMINPS       Y0, Y17, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y16, Y1
-	VMINPS       Y1, Y17, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z8
+	VBROADCASTSS hi+76(FP), Z9
+	VMAXPS       Z0, Z8, Z0
+	VMINPS       Z0, Z9, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y16, Y2
-	VMINPS       Y2, Y17, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y16, Y3
-	VMINPS       Y3, Y17, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z8, Z1
+	VMINPS       Z1, Z9, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y16, Y4
-	VMINPS       Y4, Y17, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y16, Y5
-	VMINPS       Y5, Y17, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z8, Z2
+	VMINPS       Z2, Z9, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y16, Y6
-	VMINPS       Y6, Y17, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y16, Y7
-	VMINPS       Y7, Y17, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z8, Z3
+	VMINPS       Z3, Z9, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y16, Y8
-	VMINPS       Y8, Y17, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y16, Y9
-	VMINPS       Y9, Y17, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z8, Z4
+	VMINPS       Z4, Z9, Z4
+	VMOVUPS      Z4, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y10, Y16, Y10
-	VMINPS       Y10, Y17, Y10
-	VMOVUPS      Y10, (AX)
-	VMAXPS       Y11, Y16, Y11
-	VMINPS       Y11, Y17, Y11
-	VMOVUPS      Y11, 32(AX)
+	VMAXPS       Z5, Z8, Z5
+	VMINPS       Z5, Z9, Z5
+	VMOVUPS      Z5, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y12, Y16, Y12
-	VMINPS       Y12, Y17, Y12
-	VMOVUPS      Y12, (AX)
-	VMAXPS       Y13, Y16, Y13
-	VMINPS       Y13, Y17, Y13
-	VMOVUPS      Y13, 32(AX)
+	VMAXPS       Z6, Z8, Z6
+	VMINPS       Z6, Z9, Z6
+	VMOVUPS      Z6, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y14, Y16, Y14
-	VMINPS       Y14, Y17, Y14
-	VMOVUPS      Y14, (AX)
-	VMAXPS       Y15, Y16, Y15
-	VMINPS       Y15, Y17, Y15
-	VMOVUPS      Y15, 32(AX)
+	VMAXPS       Z7, Z8, Z7
+	VMINPS       Z7, Z9, Z7
+	VMOVUPS      Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner8x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z8
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000000ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z8
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z9, Z10, Z0
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     8(CX), Z10
+	VFMADD231PS      Z9, Z10, Z2
+	VBROADCASTSS     12(CX), Z10
+	VFMADD231PS      Z9, Z10, Z3
+	VBROADCASTSS     16(CX), Z10
+	VFMADD231PS      Z9, Z10, Z4
+	VBROADCASTSS     20(CX), Z10
+	VFMADD231PS      Z9, Z10, Z5
+	VBROADCASTSS     24(CX), Z10
+	VFMADD231PS      Z9, Z10, Z6
+	VBROADCASTSS     28(CX), Z10
+	VFMADD231PS      Z9, Z10, Z7
+	VMOVUPS          (CX), Z9
+	VFMADD231PS.BCST (R9), Z9, Z8
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     32(CX), Z10
+	VFMADD231PS      Z9, Z10, Z0
+	VBROADCASTSS     36(CX), Z10
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     40(CX), Z10
+	VFMADD231PS      Z9, Z10, Z2
+	VBROADCASTSS     44(CX), Z10
+	VFMADD231PS      Z9, Z10, Z3
+	VBROADCASTSS     48(CX), Z10
+	VFMADD231PS      Z9, Z10, Z4
+	VBROADCASTSS     52(CX), Z10
+	VFMADD231PS      Z9, Z10, Z5
+	VBROADCASTSS     56(CX), Z10
+	VFMADD231PS      Z9, Z10, Z6
+	VBROADCASTSS     60(CX), Z10
+	VFMADD231PS      Z9, Z10, Z7
+	VMOVUPS          32(CX), Z9
+	VFMADD231PS.BCST (R9), Z9, Z8
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000040, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z9, Z10, Z0
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     8(CX), Z10
+	VFMADD231PS      Z9, Z10, Z2
+	VBROADCASTSS     12(CX), Z10
+	VFMADD231PS      Z9, Z10, Z3
+	VBROADCASTSS     16(CX), Z10
+	VFMADD231PS      Z9, Z10, Z4
+	VBROADCASTSS     20(CX), Z10
+	VFMADD231PS      Z9, Z10, Z5
+	VBROADCASTSS     24(CX), Z10
+	VFMADD231PS      Z9, Z10, Z6
+	VBROADCASTSS     28(CX), Z10
+	VFMADD231PS      Z9, Z10, Z7
+	VMOVUPS          (CX), Z9
+	VFMADD231PS.BCST (R9), Z9, Z8
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z9
+	VBROADCASTSS  hi+76(FP), Z10
+	VMAXPS        Z0, Z9, Z0
+	VMINPS        Z0, Z10, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z9, Z1
+	VMINPS        Z1, Z10, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z9, Z2
+	VMINPS        Z2, Z10, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z9, Z3
+	VMINPS        Z3, Z10, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z9, Z4
+	VMINPS        Z4, Z10, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z9, Z5
+	VMINPS        Z5, Z10, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z9, Z6
+	VMINPS        Z6, Z10, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z9, Z7
+	VMINPS        Z7, Z10, Z7
+	VMOVUPS       Z7, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z8, Z9, Z8
+	VMINPS        Z8, Z10, Z8
+	VUNPCKLPS     Z8, Z8, Z0
+	VUNPCKLPS     Z8, Z8, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z8, Z8, Z1
+	VUNPCKHPS     Z8, Z8, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1252,53 +2348,35 @@ TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (DI), Z5
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y12
-	VMOVUPS 32(DI), Y13
+	VMOVUPS (DI), Z6
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y14
-	VMOVUPS 32(DI), Y15
+	VMOVUPS (DI), Z7
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y16
-	VMOVUPS 32(DI), Y17
+	VMOVUPS (DI), Z8
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
-	VBROADCASTSS 24(DI), Y12
-	VBROADCASTSS 24(DI), Y13
-	VBROADCASTSS 28(DI), Y14
-	VBROADCASTSS 28(DI), Y15
-	VBROADCASTSS 32(DI), Y16
-	VBROADCASTSS 32(DI), Y17
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -1327,68 +2405,49 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y18
-	VMOVUPS      32(DX), Y19
+	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y20
-	VFMADD231PS  Y18, Y20, Y0
-	VFMADD231PS  Y19, Y20, Y1
-	VBROADCASTSS 4(CX), Y20
-	VFMADD231PS  Y18, Y20, Y2
-	VFMADD231PS  Y19, Y20, Y3
-	VBROADCASTSS 8(CX), Y20
-	VFMADD231PS  Y18, Y20, Y4
-	VFMADD231PS  Y19, Y20, Y5
-	VBROADCASTSS 12(CX), Y20
-	VFMADD231PS  Y18, Y20, Y6
-	VFMADD231PS  Y19, Y20, Y7
-	VBROADCASTSS 16(CX), Y20
-	VFMADD231PS  Y18, Y20, Y8
-	VFMADD231PS  Y19, Y20, Y9
-	VBROADCASTSS 20(CX), Y20
-	VFMADD231PS  Y18, Y20, Y10
-	VFMADD231PS  Y19, Y20, Y11
-	VBROADCASTSS 24(CX), Y20
-	VFMADD231PS  Y18, Y20, Y12
-	VFMADD231PS  Y19, Y20, Y13
-	VBROADCASTSS 28(CX), Y20
-	VFMADD231PS  Y18, Y20, Y14
-	VFMADD231PS  Y19, Y20, Y15
-	VBROADCASTSS 32(CX), Y20
-	VFMADD231PS  Y18, Y20, Y16
-	VFMADD231PS  Y19, Y20, Y17
+	VBROADCASTSS (CX), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS 4(CX), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 8(CX), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 12(CX), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 16(CX), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 20(CX), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 24(CX), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 28(CX), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 32(CX), Z10
+	VFMADD231PS  Z9, Z10, Z8
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y18
-	VMOVUPS      32(DX), Y19
+	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
-	VBROADCASTSS 36(CX), Y20
-	VFMADD231PS  Y18, Y20, Y0
-	VFMADD231PS  Y19, Y20, Y1
-	VBROADCASTSS 40(CX), Y20
-	VFMADD231PS  Y18, Y20, Y2
-	VFMADD231PS  Y19, Y20, Y3
-	VBROADCASTSS 44(CX), Y20
-	VFMADD231PS  Y18, Y20, Y4
-	VFMADD231PS  Y19, Y20, Y5
-	VBROADCASTSS 48(CX), Y20
-	VFMADD231PS  Y18, Y20, Y6
-	VFMADD231PS  Y19, Y20, Y7
-	VBROADCASTSS 52(CX), Y20
-	VFMADD231PS  Y18, Y20, Y8
-	VFMADD231PS  Y19, Y20, Y9
-	VBROADCASTSS 56(CX), Y20
-	VFMADD231PS  Y18, Y20, Y10
-	VFMADD231PS  Y19, Y20, Y11
-	VBROADCASTSS 60(CX), Y20
-	VFMADD231PS  Y18, Y20, Y12
-	VFMADD231PS  Y19, Y20, Y13
-	VBROADCASTSS 64(CX), Y20
-	VFMADD231PS  Y18, Y20, Y14
-	VFMADD231PS  Y19, Y20, Y15
-	VBROADCASTSS 68(CX), Y20
-	VFMADD231PS  Y18, Y20, Y16
-	VFMADD231PS  Y19, Y20, Y17
+	VBROADCASTSS 36(CX), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS 40(CX), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 44(CX), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 48(CX), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 52(CX), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 56(CX), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 60(CX), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 64(CX), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 68(CX), Z10
+	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         $0x00000048, CX
 	DECQ         DI
 	JNZ          two
@@ -1397,109 +2456,339 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y18
-	VMOVUPS      32(DX), Y19
+	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y20
-	VFMADD231PS  Y18, Y20, Y0
-	VFMADD231PS  Y19, Y20, Y1
-	VBROADCASTSS 4(CX), Y20
-	VFMADD231PS  Y18, Y20, Y2
-	VFMADD231PS  Y19, Y20, Y3
-	VBROADCASTSS 8(CX), Y20
-	VFMADD231PS  Y18, Y20, Y4
-	VFMADD231PS  Y19, Y20, Y5
-	VBROADCASTSS 12(CX), Y20
-	VFMADD231PS  Y18, Y20, Y6
-	VFMADD231PS  Y19, Y20, Y7
-	VBROADCASTSS 16(CX), Y20
-	VFMADD231PS  Y18, Y20, Y8
-	VFMADD231PS  Y19, Y20, Y9
-	VBROADCASTSS 20(CX), Y20
-	VFMADD231PS  Y18, Y20, Y10
-	VFMADD231PS  Y19, Y20, Y11
-	VBROADCASTSS 24(CX), Y20
-	VFMADD231PS  Y18, Y20, Y12
-	VFMADD231PS  Y19, Y20, Y13
-	VBROADCASTSS 28(CX), Y20
-	VFMADD231PS  Y18, Y20, Y14
-	VFMADD231PS  Y19, Y20, Y15
-	VBROADCASTSS 32(CX), Y20
-	VFMADD231PS  Y18, Y20, Y16
-	VFMADD231PS  Y19, Y20, Y17
+	VBROADCASTSS (CX), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS 4(CX), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 8(CX), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 12(CX), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 16(CX), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 20(CX), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 24(CX), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 28(CX), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 32(CX), Z10
+	VFMADD231PS  Z9, Z10, Z8
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y18
-	VBROADCASTSS hi+76(FP), Y19
-	VMAXPS       Y0, Y18, Y0
-	VMINPS       Y0, Y19, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y18, Y1
-	VMINPS       Y1, Y19, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z9
+	VBROADCASTSS hi+76(FP), Z10
+	VMAXPS       Z0, Z9, Z0
+	VMINPS       Z0, Z10, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y18, Y2
-	VMINPS       Y2, Y19, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y18, Y3
-	VMINPS       Y3, Y19, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z9, Z1
+	VMINPS       Z1, Z10, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y18, Y4
-	VMINPS       Y4, Y19, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y18, Y5
-	VMINPS       Y5, Y19, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z9, Z2
+	VMINPS       Z2, Z10, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y18, Y6
-	VMINPS       Y6, Y19, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y18, Y7
-	VMINPS       Y7, Y19, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z9, Z3
+	VMINPS       Z3, Z10, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y18, Y8
-	VMINPS       Y8, Y19, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y18, Y9
-	VMINPS       Y9, Y19, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z9, Z4
+	VMINPS       Z4, Z10, Z4
+	VMOVUPS      Z4, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y10, Y18, Y10
-	VMINPS       Y10, Y19, Y10
-	VMOVUPS      Y10, (AX)
-	VMAXPS       Y11, Y18, Y11
-	VMINPS       Y11, Y19, Y11
-	VMOVUPS      Y11, 32(AX)
+	VMAXPS       Z5, Z9, Z5
+	VMINPS       Z5, Z10, Z5
+	VMOVUPS      Z5, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y12, Y18, Y12
-	VMINPS       Y12, Y19, Y12
-	VMOVUPS      Y12, (AX)
-	VMAXPS       Y13, Y18, Y13
-	VMINPS       Y13, Y19, Y13
-	VMOVUPS      Y13, 32(AX)
+	VMAXPS       Z6, Z9, Z6
+	VMINPS       Z6, Z10, Z6
+	VMOVUPS      Z6, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y14, Y18, Y14
-	VMINPS       Y14, Y19, Y14
-	VMOVUPS      Y14, (AX)
-	VMAXPS       Y15, Y18, Y15
-	VMINPS       Y15, Y19, Y15
-	VMOVUPS      Y15, 32(AX)
+	VMAXPS       Z7, Z9, Z7
+	VMINPS       Z7, Z10, Z7
+	VMOVUPS      Z7, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y16, Y18, Y16
-	VMINPS       Y16, Y19, Y16
-	VMOVUPS      Y16, (AX)
-	VMAXPS       Y17, Y18, Y17
-	VMINPS       Y17, Y19, Y17
-	VMOVUPS      Y17, 32(AX)
+	VMAXPS       Z8, Z9, Z8
+	VMINPS       Z8, Z10, Z8
+	VMOVUPS      Z8, (AX)
+	VZEROUPPER
+	RET
+
+// func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner9x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z9
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000001ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z9
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z11
+	VFMADD231PS      Z10, Z11, Z0
+	VBROADCASTSS     4(CX), Z11
+	VFMADD231PS      Z10, Z11, Z1
+	VBROADCASTSS     8(CX), Z11
+	VFMADD231PS      Z10, Z11, Z2
+	VBROADCASTSS     12(CX), Z11
+	VFMADD231PS      Z10, Z11, Z3
+	VBROADCASTSS     16(CX), Z11
+	VFMADD231PS      Z10, Z11, Z4
+	VBROADCASTSS     20(CX), Z11
+	VFMADD231PS      Z10, Z11, Z5
+	VBROADCASTSS     24(CX), Z11
+	VFMADD231PS      Z10, Z11, Z6
+	VBROADCASTSS     28(CX), Z11
+	VFMADD231PS      Z10, Z11, Z7
+	VBROADCASTSS     32(CX), Z11
+	VFMADD231PS      Z10, Z11, Z8
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z9
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	ADDQ             BX, DX
+	VBROADCASTSS     36(CX), Z11
+	VFMADD231PS      Z10, Z11, Z0
+	VBROADCASTSS     40(CX), Z11
+	VFMADD231PS      Z10, Z11, Z1
+	VBROADCASTSS     44(CX), Z11
+	VFMADD231PS      Z10, Z11, Z2
+	VBROADCASTSS     48(CX), Z11
+	VFMADD231PS      Z10, Z11, Z3
+	VBROADCASTSS     52(CX), Z11
+	VFMADD231PS      Z10, Z11, Z4
+	VBROADCASTSS     56(CX), Z11
+	VFMADD231PS      Z10, Z11, Z5
+	VBROADCASTSS     60(CX), Z11
+	VFMADD231PS      Z10, Z11, Z6
+	VBROADCASTSS     64(CX), Z11
+	VFMADD231PS      Z10, Z11, Z7
+	VBROADCASTSS     68(CX), Z11
+	VFMADD231PS      Z10, Z11, Z8
+	VMOVUPS          36(CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z9
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000048, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z11
+	VFMADD231PS      Z10, Z11, Z0
+	VBROADCASTSS     4(CX), Z11
+	VFMADD231PS      Z10, Z11, Z1
+	VBROADCASTSS     8(CX), Z11
+	VFMADD231PS      Z10, Z11, Z2
+	VBROADCASTSS     12(CX), Z11
+	VFMADD231PS      Z10, Z11, Z3
+	VBROADCASTSS     16(CX), Z11
+	VFMADD231PS      Z10, Z11, Z4
+	VBROADCASTSS     20(CX), Z11
+	VFMADD231PS      Z10, Z11, Z5
+	VBROADCASTSS     24(CX), Z11
+	VFMADD231PS      Z10, Z11, Z6
+	VBROADCASTSS     28(CX), Z11
+	VFMADD231PS      Z10, Z11, Z7
+	VBROADCASTSS     32(CX), Z11
+	VFMADD231PS      Z10, Z11, Z8
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z9
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z10
+	VBROADCASTSS  hi+76(FP), Z11
+	VMAXPS        Z0, Z10, Z0
+	VMINPS        Z0, Z11, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z10, Z1
+	VMINPS        Z1, Z11, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z10, Z2
+	VMINPS        Z2, Z11, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z10, Z3
+	VMINPS        Z3, Z11, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z10, Z4
+	VMINPS        Z4, Z11, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z10, Z5
+	VMINPS        Z5, Z11, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z10, Z6
+	VMINPS        Z6, Z11, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z10, Z7
+	VMINPS        Z7, Z11, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z10, Z8
+	VMINPS        Z8, Z11, Z8
+	VMOVUPS       Z8, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z9, Z10, Z9
+	VMINPS        Z9, Z11, Z9
+	VUNPCKLPS     Z9, Z9, Z0
+	VUNPCKLPS     Z9, Z9, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z9, Z9, Z1
+	VUNPCKHPS     Z9, Z9, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1510,58 +2799,38 @@ TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (DI), Z5
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y12
-	VMOVUPS 32(DI), Y13
+	VMOVUPS (DI), Z6
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y14
-	VMOVUPS 32(DI), Y15
+	VMOVUPS (DI), Z7
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y16
-	VMOVUPS 32(DI), Y17
+	VMOVUPS (DI), Z8
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y18
-	VMOVUPS 32(DI), Y19
+	VMOVUPS (DI), Z9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
-	VBROADCASTSS 24(DI), Y12
-	VBROADCASTSS 24(DI), Y13
-	VBROADCASTSS 28(DI), Y14
-	VBROADCASTSS 28(DI), Y15
-	VBROADCASTSS 32(DI), Y16
-	VBROADCASTSS 32(DI), Y17
-	VBROADCASTSS 36(DI), Y18
-	VBROADCASTSS 36(DI), Y19
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -1592,74 +2861,53 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y20
-	VMOVUPS      32(DX), Y21
+	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y22
-	VFMADD231PS  Y20, Y22, Y0
-	VFMADD231PS  Y21, Y22, Y1
-	VBROADCASTSS 4(CX), Y22
-	VFMADD231PS  Y20, Y22, Y2
-	VFMADD231PS  Y21, Y22, Y3
-	VBROADCASTSS 8(CX), Y22
-	VFMADD231PS  Y20, Y22, Y4
-	VFMADD231PS  Y21, Y22, Y5
-	VBROADCASTSS 12(CX), Y22
-	VFMADD231PS  Y20, Y22, Y6
-	VFMADD231PS  Y21, Y22, Y7
-	VBROADCASTSS 16(CX), Y22
-	VFMADD231PS  Y20, Y22, Y8
-	VFMADD231PS  Y21, Y22, Y9
-	VBROADCASTSS 20(CX), Y22
-	VFMADD231PS  Y20, Y22, Y10
-	VFMADD231PS  Y21, Y22, Y11
-	VBROADCASTSS 24(CX), Y22
-	VFMADD231PS  Y20, Y22, Y12
-	VFMADD231PS  Y21, Y22, Y13
-	VBROADCASTSS 28(CX), Y22
-	VFMADD231PS  Y20, Y22, Y14
-	VFMADD231PS  Y21, Y22, Y15
-	VBROADCASTSS 32(CX), Y22
-	VFMADD231PS  Y20, Y22, Y16
-	VFMADD231PS  Y21, Y22, Y17
-	VBROADCASTSS 36(CX), Y22
-	VFMADD231PS  Y20, Y22, Y18
-	VFMADD231PS  Y21, Y22, Y19
+	VBROADCASTSS (CX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 4(CX), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS 8(CX), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 12(CX), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS 16(CX), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 20(CX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 24(CX), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 28(CX), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 32(CX), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 36(CX), Z11
+	VFMADD231PS  Z10, Z11, Z9
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y20
-	VMOVUPS      32(DX), Y21
+	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
-	VBROADCASTSS 40(CX), Y22
-	VFMADD231PS  Y20, Y22, Y0
-	VFMADD231PS  Y21, Y22, Y1
-	VBROADCASTSS 44(CX), Y22
-	VFMADD231PS  Y20, Y22, Y2
-	VFMADD231PS  Y21, Y22, Y3
-	VBROADCASTSS 48(CX), Y22
-	VFMADD231PS  Y20, Y22, Y4
-	VFMADD231PS  Y21, Y22, Y5
-	VBROADCASTSS 52(CX), Y22
-	VFMADD231PS  Y20, Y22, Y6
-	VFMADD231PS  Y21, Y22, Y7
-	VBROADCASTSS 56(CX), Y22
-	VFMADD231PS  Y20, Y22, Y8
-	VFMADD231PS  Y21, Y22, Y9
-	VBROADCASTSS 60(CX), Y22
-	VFMADD231PS  Y20, Y22, Y10
-	VFMADD231PS  Y21, Y22, Y11
-	VBROADCASTSS 64(CX), Y22
-	VFMADD231PS  Y20, Y22, Y12
-	VFMADD231PS  Y21, Y22, Y13
-	VBROADCASTSS 68(CX), Y22
-	VFMADD231PS  Y20, Y22, Y14
-	VFMADD231PS  Y21, Y22, Y15
-	VBROADCASTSS 72(CX), Y22
-	VFMADD231PS  Y20, Y22, Y16
-	VFMADD231PS  Y21, Y22, Y17
-	VBROADCASTSS 76(CX), Y22
-	VFMADD231PS  Y20, Y22, Y18
-	VFMADD231PS  Y21, Y22, Y19
+	VBROADCASTSS 40(CX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 44(CX), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS 48(CX), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 52(CX), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS 56(CX), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 60(CX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 64(CX), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 68(CX), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 72(CX), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 76(CX), Z11
+	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         $0x00000050, CX
 	DECQ         DI
 	JNZ          two
@@ -1668,119 +2916,365 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y20
-	VMOVUPS      32(DX), Y21
+	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y22
-	VFMADD231PS  Y20, Y22, Y0
-	VFMADD231PS  Y21, Y22, Y1
-	VBROADCASTSS 4(CX), Y22
-	VFMADD231PS  Y20, Y22, Y2
-	VFMADD231PS  Y21, Y22, Y3
-	VBROADCASTSS 8(CX), Y22
-	VFMADD231PS  Y20, Y22, Y4
-	VFMADD231PS  Y21, Y22, Y5
-	VBROADCASTSS 12(CX), Y22
-	VFMADD231PS  Y20, Y22, Y6
-	VFMADD231PS  Y21, Y22, Y7
-	VBROADCASTSS 16(CX), Y22
-	VFMADD231PS  Y20, Y22, Y8
-	VFMADD231PS  Y21, Y22, Y9
-	VBROADCASTSS 20(CX), Y22
-	VFMADD231PS  Y20, Y22, Y10
-	VFMADD231PS  Y21, Y22, Y11
-	VBROADCASTSS 24(CX), Y22
-	VFMADD231PS  Y20, Y22, Y12
-	VFMADD231PS  Y21, Y22, Y13
-	VBROADCASTSS 28(CX), Y22
-	VFMADD231PS  Y20, Y22, Y14
-	VFMADD231PS  Y21, Y22, Y15
-	VBROADCASTSS 32(CX), Y22
-	VFMADD231PS  Y20, Y22, Y16
-	VFMADD231PS  Y21, Y22, Y17
-	VBROADCASTSS 36(CX), Y22
-	VFMADD231PS  Y20, Y22, Y18
-	VFMADD231PS  Y21, Y22, Y19
+	VBROADCASTSS (CX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 4(CX), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS 8(CX), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 12(CX), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS 16(CX), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 20(CX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 24(CX), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 28(CX), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 32(CX), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 36(CX), Z11
+	VFMADD231PS  Z10, Z11, Z9
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y20
-	VBROADCASTSS hi+76(FP), Y21
-	VMAXPS       Y0, Y20, Y0
-	VMINPS       Y0, Y21, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y20, Y1
-	VMINPS       Y1, Y21, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z10
+	VBROADCASTSS hi+76(FP), Z11
+	VMAXPS       Z0, Z10, Z0
+	VMINPS       Z0, Z11, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y20, Y2
-	VMINPS       Y2, Y21, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y20, Y3
-	VMINPS       Y3, Y21, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z10, Z1
+	VMINPS       Z1, Z11, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y20, Y4
-	VMINPS       Y4, Y21, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y20, Y5
-	VMINPS       Y5, Y21, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z10, Z2
+	VMINPS       Z2, Z11, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y20, Y6
-	VMINPS       Y6, Y21, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y20, Y7
-	VMINPS       Y7, Y21, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z10, Z3
+	VMINPS       Z3, Z11, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y20, Y8
-	VMINPS       Y8, Y21, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y20, Y9
-	VMINPS       Y9, Y21, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z10, Z4
+	VMINPS       Z4, Z11, Z4
+	VMOVUPS      Z4, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y10, Y20, Y10
-	VMINPS       Y10, Y21, Y10
-	VMOVUPS      Y10, (AX)
-	VMAXPS       Y11, Y20, Y11
-	VMINPS       Y11, Y21, Y11
-	VMOVUPS      Y11, 32(AX)
+	VMAXPS       Z5, Z10, Z5
+	VMINPS       Z5, Z11, Z5
+	VMOVUPS      Z5, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y12, Y20, Y12
-	VMINPS       Y12, Y21, Y12
-	VMOVUPS      Y12, (AX)
-	VMAXPS       Y13, Y20, Y13
-	VMINPS       Y13, Y21, Y13
-	VMOVUPS      Y13, 32(AX)
+	VMAXPS       Z6, Z10, Z6
+	VMINPS       Z6, Z11, Z6
+	VMOVUPS      Z6, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y14, Y20, Y14
-	VMINPS       Y14, Y21, Y14
-	VMOVUPS      Y14, (AX)
-	VMAXPS       Y15, Y20, Y15
-	VMINPS       Y15, Y21, Y15
-	VMOVUPS      Y15, 32(AX)
+	VMAXPS       Z7, Z10, Z7
+	VMINPS       Z7, Z11, Z7
+	VMOVUPS      Z7, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y16, Y20, Y16
-	VMINPS       Y16, Y21, Y16
-	VMOVUPS      Y16, (AX)
-	VMAXPS       Y17, Y20, Y17
-	VMINPS       Y17, Y21, Y17
-	VMOVUPS      Y17, 32(AX)
+	VMAXPS       Z8, Z10, Z8
+	VMINPS       Z8, Z11, Z8
+	VMOVUPS      Z8, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y18, Y20, Y18
-	VMINPS       Y18, Y21, Y18
-	VMOVUPS      Y18, (AX)
-	VMAXPS       Y19, Y20, Y19
-	VMINPS       Y19, Y21, Y19
-	VMOVUPS      Y19, 32(AX)
+	VMAXPS       Z9, Z10, Z9
+	VMINPS       Z9, Z11, Z9
+	VMOVUPS      Z9, (AX)
+	VZEROUPPER
+	RET
+
+// func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner10x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z1, Z1
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z10
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000003ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z10
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z11, Z12, Z0
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z11, Z12, Z2
+	VBROADCASTSS     12(CX), Z12
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     16(CX), Z12
+	VFMADD231PS      Z11, Z12, Z4
+	VBROADCASTSS     20(CX), Z12
+	VFMADD231PS      Z11, Z12, Z5
+	VBROADCASTSS     24(CX), Z12
+	VFMADD231PS      Z11, Z12, Z6
+	VBROADCASTSS     28(CX), Z12
+	VFMADD231PS      Z11, Z12, Z7
+	VBROADCASTSS     32(CX), Z12
+	VFMADD231PS      Z11, Z12, Z8
+	VBROADCASTSS     36(CX), Z12
+	VFMADD231PS      Z11, Z12, Z9
+	VMOVUPS          (CX), Z11
+	VFMADD231PS.BCST (R9), Z11, Z10
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     40(CX), Z12
+	VFMADD231PS      Z11, Z12, Z0
+	VBROADCASTSS     44(CX), Z12
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     48(CX), Z12
+	VFMADD231PS      Z11, Z12, Z2
+	VBROADCASTSS     52(CX), Z12
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     56(CX), Z12
+	VFMADD231PS      Z11, Z12, Z4
+	VBROADCASTSS     60(CX), Z12
+	VFMADD231PS      Z11, Z12, Z5
+	VBROADCASTSS     64(CX), Z12
+	VFMADD231PS      Z11, Z12, Z6
+	VBROADCASTSS     68(CX), Z12
+	VFMADD231PS      Z11, Z12, Z7
+	VBROADCASTSS     72(CX), Z12
+	VFMADD231PS      Z11, Z12, Z8
+	VBROADCASTSS     76(CX), Z12
+	VFMADD231PS      Z11, Z12, Z9
+	VMOVUPS          40(CX), Z11
+	VFMADD231PS.BCST (R9), Z11, Z10
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000050, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z11, Z12, Z0
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z11, Z12, Z2
+	VBROADCASTSS     12(CX), Z12
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     16(CX), Z12
+	VFMADD231PS      Z11, Z12, Z4
+	VBROADCASTSS     20(CX), Z12
+	VFMADD231PS      Z11, Z12, Z5
+	VBROADCASTSS     24(CX), Z12
+	VFMADD231PS      Z11, Z12, Z6
+	VBROADCASTSS     28(CX), Z12
+	VFMADD231PS      Z11, Z12, Z7
+	VBROADCASTSS     32(CX), Z12
+	VFMADD231PS      Z11, Z12, Z8
+	VBROADCASTSS     36(CX), Z12
+	VFMADD231PS      Z11, Z12, Z9
+	VMOVUPS          (CX), Z11
+	VFMADD231PS.BCST (R9), Z11, Z10
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z11
+	VBROADCASTSS  hi+76(FP), Z12
+	VMAXPS        Z0, Z11, Z0
+	VMINPS        Z0, Z12, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z11, Z1
+	VMINPS        Z1, Z12, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z11, Z2
+	VMINPS        Z2, Z12, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z11, Z3
+	VMINPS        Z3, Z12, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z11, Z4
+	VMINPS        Z4, Z12, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z11, Z5
+	VMINPS        Z5, Z12, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z11, Z6
+	VMINPS        Z6, Z12, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z11, Z7
+	VMINPS        Z7, Z12, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z11, Z8
+	VMINPS        Z8, Z12, Z8
+	VMOVUPS       Z8, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z9, Z11, Z9
+	VMINPS        Z9, Z12, Z9
+	VMOVUPS       Z9, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z10, Z11, Z10
+	VMINPS        Z10, Z12, Z10
+	VUNPCKLPS     Z10, Z10, Z0
+	VUNPCKLPS     Z10, Z10, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z10, Z10, Z1
+	VUNPCKHPS     Z10, Z10, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -1791,63 +3285,41 @@ TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (DI), Z5
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y12
-	VMOVUPS 32(DI), Y13
+	VMOVUPS (DI), Z6
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y14
-	VMOVUPS 32(DI), Y15
+	VMOVUPS (DI), Z7
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y16
-	VMOVUPS 32(DI), Y17
+	VMOVUPS (DI), Z8
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y18
-	VMOVUPS 32(DI), Y19
+	VMOVUPS (DI), Z9
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y20
-	VMOVUPS 32(DI), Y21
+	VMOVUPS (DI), Z10
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
-	VBROADCASTSS 24(DI), Y12
-	VBROADCASTSS 24(DI), Y13
-	VBROADCASTSS 28(DI), Y14
-	VBROADCASTSS 28(DI), Y15
-	VBROADCASTSS 32(DI), Y16
-	VBROADCASTSS 32(DI), Y17
-	VBROADCASTSS 36(DI), Y18
-	VBROADCASTSS 36(DI), Y19
-	VBROADCASTSS 40(DI), Y20
-	VBROADCASTSS 40(DI), Y21
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -1880,80 +3352,57 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y22
-	VMOVUPS      32(DX), Y23
+	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y24
-	VFMADD231PS  Y22, Y24, Y0
-	VFMADD231PS  Y23, Y24, Y1
-	VBROADCASTSS 4(CX), Y24
-	VFMADD231PS  Y22, Y24, Y2
-	VFMADD231PS  Y23, Y24, Y3
-	VBROADCASTSS 8(CX), Y24
-	VFMADD231PS  Y22, Y24, Y4
-	VFMADD231PS  Y23, Y24, Y5
-	VBROADCASTSS 12(CX), Y24
-	VFMADD231PS  Y22, Y24, Y6
-	VFMADD231PS  Y23, Y24, Y7
-	VBROADCASTSS 16(CX), Y24
-	VFMADD231PS  Y22, Y24, Y8
-	VFMADD231PS  Y23, Y24, Y9
-	VBROADCASTSS 20(CX), Y24
-	VFMADD231PS  Y22, Y24, Y10
-	VFMADD231PS  Y23, Y24, Y11
-	VBROADCASTSS 24(CX), Y24
-	VFMADD231PS  Y22, Y24, Y12
-	VFMADD231PS  Y23, Y24, Y13
-	VBROADCASTSS 28(CX), Y24
-	VFMADD231PS  Y22, Y24, Y14
-	VFMADD231PS  Y23, Y24, Y15
-	VBROADCASTSS 32(CX), Y24
-	VFMADD231PS  Y22, Y24, Y16
-	VFMADD231PS  Y23, Y24, Y17
-	VBROADCASTSS 36(CX), Y24
-	VFMADD231PS  Y22, Y24, Y18
-	VFMADD231PS  Y23, Y24, Y19
-	VBROADCASTSS 40(CX), Y24
-	VFMADD231PS  Y22, Y24, Y20
-	VFMADD231PS  Y23, Y24, Y21
+	VBROADCASTSS (CX), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS 4(CX), Z12
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 8(CX), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS 12(CX), Z12
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 16(CX), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS 20(CX), Z12
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 24(CX), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS 28(CX), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 32(CX), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS 36(CX), Z12
+	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS 40(CX), Z12
+	VFMADD231PS  Z11, Z12, Z10
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y22
-	VMOVUPS      32(DX), Y23
+	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
-	VBROADCASTSS 44(CX), Y24
-	VFMADD231PS  Y22, Y24, Y0
-	VFMADD231PS  Y23, Y24, Y1
-	VBROADCASTSS 48(CX), Y24
-	VFMADD231PS  Y22, Y24, Y2
-	VFMADD231PS  Y23, Y24, Y3
-	VBROADCASTSS 52(CX), Y24
-	VFMADD231PS  Y22, Y24, Y4
-	VFMADD231PS  Y23, Y24, Y5
-	VBROADCASTSS 56(CX), Y24
-	VFMADD231PS  Y22, Y24, Y6
-	VFMADD231PS  Y23, Y24, Y7
-	VBROADCASTSS 60(CX), Y24
-	VFMADD231PS  Y22, Y24, Y8
-	VFMADD231PS  Y23, Y24, Y9
-	VBROADCASTSS 64(CX), Y24
-	VFMADD231PS  Y22, Y24, Y10
-	VFMADD231PS  Y23, Y24, Y11
-	VBROADCASTSS 68(CX), Y24
-	VFMADD231PS  Y22, Y24, Y12
-	VFMADD231PS  Y23, Y24, Y13
-	VBROADCASTSS 72(CX), Y24
-	VFMADD231PS  Y22, Y24, Y14
-	VFMADD231PS  Y23, Y24, Y15
-	VBROADCASTSS 76(CX), Y24
-	VFMADD231PS  Y22, Y24, Y16
-	VFMADD231PS  Y23, Y24, Y17
-	VBROADCASTSS 80(CX), Y24
-	VFMADD231PS  Y22, Y24, Y18
-	VFMADD231PS  Y23, Y24, Y19
-	VBROADCASTSS 84(CX), Y24
-	VFMADD231PS  Y22, Y24, Y20
-	VFMADD231PS  Y23, Y24, Y21
+	VBROADCASTSS 44(CX), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS 48(CX), Z12
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 52(CX), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS 56(CX), Z12
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 60(CX), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS 64(CX), Z12
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 68(CX), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS 72(CX), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 76(CX), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS 80(CX), Z12
+	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS 84(CX), Z12
+	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         $0x00000058, CX
 	DECQ         DI
 	JNZ          two
@@ -1962,129 +3411,391 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y22
-	VMOVUPS      32(DX), Y23
+	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y24
-	VFMADD231PS  Y22, Y24, Y0
-	VFMADD231PS  Y23, Y24, Y1
-	VBROADCASTSS 4(CX), Y24
-	VFMADD231PS  Y22, Y24, Y2
-	VFMADD231PS  Y23, Y24, Y3
-	VBROADCASTSS 8(CX), Y24
-	VFMADD231PS  Y22, Y24, Y4
-	VFMADD231PS  Y23, Y24, Y5
-	VBROADCASTSS 12(CX), Y24
-	VFMADD231PS  Y22, Y24, Y6
-	VFMADD231PS  Y23, Y24, Y7
-	VBROADCASTSS 16(CX), Y24
-	VFMADD231PS  Y22, Y24, Y8
-	VFMADD231PS  Y23, Y24, Y9
-	VBROADCASTSS 20(CX), Y24
-	VFMADD231PS  Y22, Y24, Y10
-	VFMADD231PS  Y23, Y24, Y11
-	VBROADCASTSS 24(CX), Y24
-	VFMADD231PS  Y22, Y24, Y12
-	VFMADD231PS  Y23, Y24, Y13
-	VBROADCASTSS 28(CX), Y24
-	VFMADD231PS  Y22, Y24, Y14
-	VFMADD231PS  Y23, Y24, Y15
-	VBROADCASTSS 32(CX), Y24
-	VFMADD231PS  Y22, Y24, Y16
-	VFMADD231PS  Y23, Y24, Y17
-	VBROADCASTSS 36(CX), Y24
-	VFMADD231PS  Y22, Y24, Y18
-	VFMADD231PS  Y23, Y24, Y19
-	VBROADCASTSS 40(CX), Y24
-	VFMADD231PS  Y22, Y24, Y20
-	VFMADD231PS  Y23, Y24, Y21
+	VBROADCASTSS (CX), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS 4(CX), Z12
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 8(CX), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS 12(CX), Z12
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 16(CX), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS 20(CX), Z12
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 24(CX), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS 28(CX), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 32(CX), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS 36(CX), Z12
+	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS 40(CX), Z12
+	VFMADD231PS  Z11, Z12, Z10
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y22
-	VBROADCASTSS hi+76(FP), Y23
-	VMAXPS       Y0, Y22, Y0
-	VMINPS       Y0, Y23, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y22, Y1
-	VMINPS       Y1, Y23, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z11
+	VBROADCASTSS hi+76(FP), Z12
+	VMAXPS       Z0, Z11, Z0
+	VMINPS       Z0, Z12, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y22, Y2
-	VMINPS       Y2, Y23, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y22, Y3
-	VMINPS       Y3, Y23, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z11, Z1
+	VMINPS       Z1, Z12, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y22, Y4
-	VMINPS       Y4, Y23, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y22, Y5
-	VMINPS       Y5, Y23, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z11, Z2
+	VMINPS       Z2, Z12, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y22, Y6
-	VMINPS       Y6, Y23, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y22, Y7
-	VMINPS       Y7, Y23, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z11, Z3
+	VMINPS       Z3, Z12, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y22, Y8
-	VMINPS       Y8, Y23, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y22, Y9
-	VMINPS       Y9, Y23, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z11, Z4
+	VMINPS       Z4, Z12, Z4
+	VMOVUPS      Z4, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y10, Y22, Y10
-	VMINPS       Y10, Y23, Y10
-	VMOVUPS      Y10, (AX)
-	VMAXPS       Y11, Y22, Y11
-	VMINPS       Y11, Y23, Y11
-	VMOVUPS      Y11, 32(AX)
+	VMAXPS       Z5, Z11, Z5
+	VMINPS       Z5, Z12, Z5
+	VMOVUPS      Z5, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y12, Y22, Y12
-	VMINPS       Y12, Y23, Y12
-	VMOVUPS      Y12, (AX)
-	VMAXPS       Y13, Y22, Y13
-	VMINPS       Y13, Y23, Y13
-	VMOVUPS      Y13, 32(AX)
+	VMAXPS       Z6, Z11, Z6
+	VMINPS       Z6, Z12, Z6
+	VMOVUPS      Z6, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y14, Y22, Y14
-	VMINPS       Y14, Y23, Y14
-	VMOVUPS      Y14, (AX)
-	VMAXPS       Y15, Y22, Y15
-	VMINPS       Y15, Y23, Y15
-	VMOVUPS      Y15, 32(AX)
+	VMAXPS       Z7, Z11, Z7
+	VMINPS       Z7, Z12, Z7
+	VMOVUPS      Z7, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y16, Y22, Y16
-	VMINPS       Y16, Y23, Y16
-	VMOVUPS      Y16, (AX)
-	VMAXPS       Y17, Y22, Y17
-	VMINPS       Y17, Y23, Y17
-	VMOVUPS      Y17, 32(AX)
+	VMAXPS       Z8, Z11, Z8
+	VMINPS       Z8, Z12, Z8
+	VMOVUPS      Z8, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y18, Y22, Y18
-	VMINPS       Y18, Y23, Y18
-	VMOVUPS      Y18, (AX)
-	VMAXPS       Y19, Y22, Y19
-	VMINPS       Y19, Y23, Y19
-	VMOVUPS      Y19, 32(AX)
+	VMAXPS       Z9, Z11, Z9
+	VMINPS       Z9, Z12, Z9
+	VMOVUPS      Z9, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y20, Y22, Y20
-	VMINPS       Y20, Y23, Y20
-	VMOVUPS      Y20, (AX)
-	VMAXPS       Y21, Y22, Y21
-	VMINPS       Y21, Y23, Y21
-	VMOVUPS      Y21, 32(AX)
+	VMAXPS       Z10, Z11, Z10
+	VMINPS       Z10, Z12, Z10
+	VMOVUPS      Z10, (AX)
+	VZEROUPPER
+	RET
+
+// func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner11x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z2, Z2
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z11
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000007ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z11
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z13
+	VFMADD231PS      Z12, Z13, Z0
+	VBROADCASTSS     4(CX), Z13
+	VFMADD231PS      Z12, Z13, Z1
+	VBROADCASTSS     8(CX), Z13
+	VFMADD231PS      Z12, Z13, Z2
+	VBROADCASTSS     12(CX), Z13
+	VFMADD231PS      Z12, Z13, Z3
+	VBROADCASTSS     16(CX), Z13
+	VFMADD231PS      Z12, Z13, Z4
+	VBROADCASTSS     20(CX), Z13
+	VFMADD231PS      Z12, Z13, Z5
+	VBROADCASTSS     24(CX), Z13
+	VFMADD231PS      Z12, Z13, Z6
+	VBROADCASTSS     28(CX), Z13
+	VFMADD231PS      Z12, Z13, Z7
+	VBROADCASTSS     32(CX), Z13
+	VFMADD231PS      Z12, Z13, Z8
+	VBROADCASTSS     36(CX), Z13
+	VFMADD231PS      Z12, Z13, Z9
+	VBROADCASTSS     40(CX), Z13
+	VFMADD231PS      Z12, Z13, Z10
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z11
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	ADDQ             BX, DX
+	VBROADCASTSS     44(CX), Z13
+	VFMADD231PS      Z12, Z13, Z0
+	VBROADCASTSS     48(CX), Z13
+	VFMADD231PS      Z12, Z13, Z1
+	VBROADCASTSS     52(CX), Z13
+	VFMADD231PS      Z12, Z13, Z2
+	VBROADCASTSS     56(CX), Z13
+	VFMADD231PS      Z12, Z13, Z3
+	VBROADCASTSS     60(CX), Z13
+	VFMADD231PS      Z12, Z13, Z4
+	VBROADCASTSS     64(CX), Z13
+	VFMADD231PS      Z12, Z13, Z5
+	VBROADCASTSS     68(CX), Z13
+	VFMADD231PS      Z12, Z13, Z6
+	VBROADCASTSS     72(CX), Z13
+	VFMADD231PS      Z12, Z13, Z7
+	VBROADCASTSS     76(CX), Z13
+	VFMADD231PS      Z12, Z13, Z8
+	VBROADCASTSS     80(CX), Z13
+	VFMADD231PS      Z12, Z13, Z9
+	VBROADCASTSS     84(CX), Z13
+	VFMADD231PS      Z12, Z13, Z10
+	VMOVUPS          44(CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z11
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000058, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z13
+	VFMADD231PS      Z12, Z13, Z0
+	VBROADCASTSS     4(CX), Z13
+	VFMADD231PS      Z12, Z13, Z1
+	VBROADCASTSS     8(CX), Z13
+	VFMADD231PS      Z12, Z13, Z2
+	VBROADCASTSS     12(CX), Z13
+	VFMADD231PS      Z12, Z13, Z3
+	VBROADCASTSS     16(CX), Z13
+	VFMADD231PS      Z12, Z13, Z4
+	VBROADCASTSS     20(CX), Z13
+	VFMADD231PS      Z12, Z13, Z5
+	VBROADCASTSS     24(CX), Z13
+	VFMADD231PS      Z12, Z13, Z6
+	VBROADCASTSS     28(CX), Z13
+	VFMADD231PS      Z12, Z13, Z7
+	VBROADCASTSS     32(CX), Z13
+	VFMADD231PS      Z12, Z13, Z8
+	VBROADCASTSS     36(CX), Z13
+	VFMADD231PS      Z12, Z13, Z9
+	VBROADCASTSS     40(CX), Z13
+	VFMADD231PS      Z12, Z13, Z10
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z11
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z12
+	VBROADCASTSS  hi+76(FP), Z13
+	VMAXPS        Z0, Z12, Z0
+	VMINPS        Z0, Z13, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z12, Z1
+	VMINPS        Z1, Z13, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z12, Z2
+	VMINPS        Z2, Z13, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z12, Z3
+	VMINPS        Z3, Z13, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z12, Z4
+	VMINPS        Z4, Z13, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z12, Z5
+	VMINPS        Z5, Z13, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z12, Z6
+	VMINPS        Z6, Z13, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z12, Z7
+	VMINPS        Z7, Z13, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z12, Z8
+	VMINPS        Z8, Z13, Z8
+	VMOVUPS       Z8, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z9, Z12, Z9
+	VMINPS        Z9, Z13, Z9
+	VMOVUPS       Z9, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z12, Z10
+	VMINPS        Z10, Z13, Z10
+	VMOVUPS       Z10, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z11, Z12, Z11
+	VMINPS        Z11, Z13, Z11
+	VUNPCKLPS     Z11, Z11, Z0
+	VUNPCKLPS     Z11, Z11, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z11, Z11, Z1
+	VUNPCKHPS     Z11, Z11, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
 // func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -2095,68 +3806,44 @@ TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-80
 	MOVQ    step+64(FP), R8
 	CMPQ    R8, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI), Z0
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (DI), Z1
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (DI), Z2
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (DI), Z3
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (DI), Z4
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (DI), Z5
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y12
-	VMOVUPS 32(DI), Y13
+	VMOVUPS (DI), Z6
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y14
-	VMOVUPS 32(DI), Y15
+	VMOVUPS (DI), Z7
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y16
-	VMOVUPS 32(DI), Y17
+	VMOVUPS (DI), Z8
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y18
-	VMOVUPS 32(DI), Y19
+	VMOVUPS (DI), Z9
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y20
-	VMOVUPS 32(DI), Y21
+	VMOVUPS (DI), Z10
 	ADDQ    R8, DI
-	VMOVUPS (DI), Y22
-	VMOVUPS 32(DI), Y23
+	VMOVUPS (DI), Z11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
-	VBROADCASTSS 24(DI), Y12
-	VBROADCASTSS 24(DI), Y13
-	VBROADCASTSS 28(DI), Y14
-	VBROADCASTSS 28(DI), Y15
-	VBROADCASTSS 32(DI), Y16
-	VBROADCASTSS 32(DI), Y17
-	VBROADCASTSS 36(DI), Y18
-	VBROADCASTSS 36(DI), Y19
-	VBROADCASTSS 40(DI), Y20
-	VBROADCASTSS 40(DI), Y21
-	VBROADCASTSS 44(DI), Y22
-	VBROADCASTSS 44(DI), Y23
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
+	VBROADCASTSS 44(DI), Z11
 
 multiply:
 	MOVQ       c+40(FP), DI
@@ -2191,86 +3878,61 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y24
-	VMOVUPS      32(DX), Y25
+	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y26
-	VFMADD231PS  Y24, Y26, Y0
-	VFMADD231PS  Y25, Y26, Y1
-	VBROADCASTSS 4(CX), Y26
-	VFMADD231PS  Y24, Y26, Y2
-	VFMADD231PS  Y25, Y26, Y3
-	VBROADCASTSS 8(CX), Y26
-	VFMADD231PS  Y24, Y26, Y4
-	VFMADD231PS  Y25, Y26, Y5
-	VBROADCASTSS 12(CX), Y26
-	VFMADD231PS  Y24, Y26, Y6
-	VFMADD231PS  Y25, Y26, Y7
-	VBROADCASTSS 16(CX), Y26
-	VFMADD231PS  Y24, Y26, Y8
-	VFMADD231PS  Y25, Y26, Y9
-	VBROADCASTSS 20(CX), Y26
-	VFMADD231PS  Y24, Y26, Y10
-	VFMADD231PS  Y25, Y26, Y11
-	VBROADCASTSS 24(CX), Y26
-	VFMADD231PS  Y24, Y26, Y12
-	VFMADD231PS  Y25, Y26, Y13
-	VBROADCASTSS 28(CX), Y26
-	VFMADD231PS  Y24, Y26, Y14
-	VFMADD231PS  Y25, Y26, Y15
-	VBROADCASTSS 32(CX), Y26
-	VFMADD231PS  Y24, Y26, Y16
-	VFMADD231PS  Y25, Y26, Y17
-	VBROADCASTSS 36(CX), Y26
-	VFMADD231PS  Y24, Y26, Y18
-	VFMADD231PS  Y25, Y26, Y19
-	VBROADCASTSS 40(CX), Y26
-	VFMADD231PS  Y24, Y26, Y20
-	VFMADD231PS  Y25, Y26, Y21
-	VBROADCASTSS 44(CX), Y26
-	VFMADD231PS  Y24, Y26, Y22
-	VFMADD231PS  Y25, Y26, Y23
+	VBROADCASTSS (CX), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS 4(CX), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS 8(CX), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS 12(CX), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS 16(CX), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS 20(CX), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS 24(CX), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS 28(CX), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS 32(CX), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS 36(CX), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS 40(CX), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS 44(CX), Z13
+	VFMADD231PS  Z12, Z13, Z11
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y24
-	VMOVUPS      32(DX), Y25
+	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
-	VBROADCASTSS 48(CX), Y26
-	VFMADD231PS  Y24, Y26, Y0
-	VFMADD231PS  Y25, Y26, Y1
-	VBROADCASTSS 52(CX), Y26
-	VFMADD231PS  Y24, Y26, Y2
-	VFMADD231PS  Y25, Y26, Y3
-	VBROADCASTSS 56(CX), Y26
-	VFMADD231PS  Y24, Y26, Y4
-	VFMADD231PS  Y25, Y26, Y5
-	VBROADCASTSS 60(CX), Y26
-	VFMADD231PS  Y24, Y26, Y6
-	VFMADD231PS  Y25, Y26, Y7
-	VBROADCASTSS 64(CX), Y26
-	VFMADD231PS  Y24, Y26, Y8
-	VFMADD231PS  Y25, Y26, Y9
-	VBROADCASTSS 68(CX), Y26
-	VFMADD231PS  Y24, Y26, Y10
-	VFMADD231PS  Y25, Y26, Y11
-	VBROADCASTSS 72(CX), Y26
-	VFMADD231PS  Y24, Y26, Y12
-	VFMADD231PS  Y25, Y26, Y13
-	VBROADCASTSS 76(CX), Y26
-	VFMADD231PS  Y24, Y26, Y14
-	VFMADD231PS  Y25, Y26, Y15
-	VBROADCASTSS 80(CX), Y26
-	VFMADD231PS  Y24, Y26, Y16
-	VFMADD231PS  Y25, Y26, Y17
-	VBROADCASTSS 84(CX), Y26
-	VFMADD231PS  Y24, Y26, Y18
-	VFMADD231PS  Y25, Y26, Y19
-	VBROADCASTSS 88(CX), Y26
-	VFMADD231PS  Y24, Y26, Y20
-	VFMADD231PS  Y25, Y26, Y21
-	VBROADCASTSS 92(CX), Y26
-	VFMADD231PS  Y24, Y26, Y22
-	VFMADD231PS  Y25, Y26, Y23
+	VBROADCASTSS 48(CX), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS 52(CX), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS 56(CX), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS 60(CX), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS 64(CX), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS 68(CX), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS 72(CX), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS 76(CX), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS 80(CX), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS 84(CX), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS 88(CX), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS 92(CX), Z13
+	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         $0x00000060, CX
 	DECQ         DI
 	JNZ          two
@@ -2279,134 +3941,412 @@ two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
 	PREFETCHT1   (DX)(SI*1)
-	VMOVUPS      (DX), Y24
-	VMOVUPS      32(DX), Y25
+	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
-	VBROADCASTSS (CX), Y26
-	VFMADD231PS  Y24, Y26, Y0
-	VFMADD231PS  Y25, Y26, Y1
-	VBROADCASTSS 4(CX), Y26
-	VFMADD231PS  Y24, Y26, Y2
-	VFMADD231PS  Y25, Y26, Y3
-	VBROADCASTSS 8(CX), Y26
-	VFMADD231PS  Y24, Y26, Y4
-	VFMADD231PS  Y25, Y26, Y5
-	VBROADCASTSS 12(CX), Y26
-	VFMADD231PS  Y24, Y26, Y6
-	VFMADD231PS  Y25, Y26, Y7
-	VBROADCASTSS 16(CX), Y26
-	VFMADD231PS  Y24, Y26, Y8
-	VFMADD231PS  Y25, Y26, Y9
-	VBROADCASTSS 20(CX), Y26
-	VFMADD231PS  Y24, Y26, Y10
-	VFMADD231PS  Y25, Y26, Y11
-	VBROADCASTSS 24(CX), Y26
-	VFMADD231PS  Y24, Y26, Y12
-	VFMADD231PS  Y25, Y26, Y13
-	VBROADCASTSS 28(CX), Y26
-	VFMADD231PS  Y24, Y26, Y14
-	VFMADD231PS  Y25, Y26, Y15
-	VBROADCASTSS 32(CX), Y26
-	VFMADD231PS  Y24, Y26, Y16
-	VFMADD231PS  Y25, Y26, Y17
-	VBROADCASTSS 36(CX), Y26
-	VFMADD231PS  Y24, Y26, Y18
-	VFMADD231PS  Y25, Y26, Y19
-	VBROADCASTSS 40(CX), Y26
-	VFMADD231PS  Y24, Y26, Y20
-	VFMADD231PS  Y25, Y26, Y21
-	VBROADCASTSS 44(CX), Y26
-	VFMADD231PS  Y24, Y26, Y22
-	VFMADD231PS  Y25, Y26, Y23
+	VBROADCASTSS (CX), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS 4(CX), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS 8(CX), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS 12(CX), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS 16(CX), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS 20(CX), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS 24(CX), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS 28(CX), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS 32(CX), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS 36(CX), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS 40(CX), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS 44(CX), Z13
+	VFMADD231PS  Z12, Z13, Z11
 
 store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y24
-	VBROADCASTSS hi+76(FP), Y25
-	VMAXPS       Y0, Y24, Y0
-	VMINPS       Y0, Y25, Y0
-	VMOVUPS      Y0, (AX)
-	VMAXPS       Y1, Y24, Y1
-	VMINPS       Y1, Y25, Y1
-	VMOVUPS      Y1, 32(AX)
+	VBROADCASTSS lo+72(FP), Z12
+	VBROADCASTSS hi+76(FP), Z13
+	VMAXPS       Z0, Z12, Z0
+	VMINPS       Z0, Z13, Z0
+	VMOVUPS      Z0, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y2, Y24, Y2
-	VMINPS       Y2, Y25, Y2
-	VMOVUPS      Y2, (AX)
-	VMAXPS       Y3, Y24, Y3
-	VMINPS       Y3, Y25, Y3
-	VMOVUPS      Y3, 32(AX)
+	VMAXPS       Z1, Z12, Z1
+	VMINPS       Z1, Z13, Z1
+	VMOVUPS      Z1, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y4, Y24, Y4
-	VMINPS       Y4, Y25, Y4
-	VMOVUPS      Y4, (AX)
-	VMAXPS       Y5, Y24, Y5
-	VMINPS       Y5, Y25, Y5
-	VMOVUPS      Y5, 32(AX)
+	VMAXPS       Z2, Z12, Z2
+	VMINPS       Z2, Z13, Z2
+	VMOVUPS      Z2, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y6, Y24, Y6
-	VMINPS       Y6, Y25, Y6
-	VMOVUPS      Y6, (AX)
-	VMAXPS       Y7, Y24, Y7
-	VMINPS       Y7, Y25, Y7
-	VMOVUPS      Y7, 32(AX)
+	VMAXPS       Z3, Z12, Z3
+	VMINPS       Z3, Z13, Z3
+	VMOVUPS      Z3, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y8, Y24, Y8
-	VMINPS       Y8, Y25, Y8
-	VMOVUPS      Y8, (AX)
-	VMAXPS       Y9, Y24, Y9
-	VMINPS       Y9, Y25, Y9
-	VMOVUPS      Y9, 32(AX)
+	VMAXPS       Z4, Z12, Z4
+	VMINPS       Z4, Z13, Z4
+	VMOVUPS      Z4, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y10, Y24, Y10
-	VMINPS       Y10, Y25, Y10
-	VMOVUPS      Y10, (AX)
-	VMAXPS       Y11, Y24, Y11
-	VMINPS       Y11, Y25, Y11
-	VMOVUPS      Y11, 32(AX)
+	VMAXPS       Z5, Z12, Z5
+	VMINPS       Z5, Z13, Z5
+	VMOVUPS      Z5, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y12, Y24, Y12
-	VMINPS       Y12, Y25, Y12
-	VMOVUPS      Y12, (AX)
-	VMAXPS       Y13, Y24, Y13
-	VMINPS       Y13, Y25, Y13
-	VMOVUPS      Y13, 32(AX)
+	VMAXPS       Z6, Z12, Z6
+	VMINPS       Z6, Z13, Z6
+	VMOVUPS      Z6, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y14, Y24, Y14
-	VMINPS       Y14, Y25, Y14
-	VMOVUPS      Y14, (AX)
-	VMAXPS       Y15, Y24, Y15
-	VMINPS       Y15, Y25, Y15
-	VMOVUPS      Y15, 32(AX)
+	VMAXPS       Z7, Z12, Z7
+	VMINPS       Z7, Z13, Z7
+	VMOVUPS      Z7, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y16, Y24, Y16
-	VMINPS       Y16, Y25, Y16
-	VMOVUPS      Y16, (AX)
-	VMAXPS       Y17, Y24, Y17
-	VMINPS       Y17, Y25, Y17
-	VMOVUPS      Y17, 32(AX)
+	VMAXPS       Z8, Z12, Z8
+	VMINPS       Z8, Z13, Z8
+	VMOVUPS      Z8, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y18, Y24, Y18
-	VMINPS       Y18, Y25, Y18
-	VMOVUPS      Y18, (AX)
-	VMAXPS       Y19, Y24, Y19
-	VMINPS       Y19, Y25, Y19
-	VMOVUPS      Y19, 32(AX)
+	VMAXPS       Z9, Z12, Z9
+	VMINPS       Z9, Z13, Z9
+	VMOVUPS      Z9, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y20, Y24, Y20
-	VMINPS       Y20, Y25, Y20
-	VMOVUPS      Y20, (AX)
-	VMAXPS       Y21, Y24, Y21
-	VMINPS       Y21, Y25, Y21
-	VMOVUPS      Y21, 32(AX)
+	VMAXPS       Z10, Z12, Z10
+	VMINPS       Z10, Z13, Z10
+	VMOVUPS      Z10, (AX)
 	ADDQ         CX, AX
-	VMAXPS       Y22, Y24, Y22
-	VMINPS       Y22, Y25, Y22
-	VMOVUPS      Y22, (AX)
-	VMAXPS       Y23, Y24, Y23
-	VMINPS       Y23, Y25, Y23
-	VMOVUPS      Y23, 32(AX)
+	VMAXPS       Z11, Z12, Z11
+	VMINPS       Z11, Z13, Z11
+	VMOVUPS      Z11, (AX)
+	VZEROUPPER
+	RET
+
+// func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner12x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x00, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x01, X4, Z3, Z3
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z2, Z2
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X4
+	VINSERTF32X4 $0x02, X4, Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKLPS    Z3, Z2, Z5
+	VUNPCKLPD    Z5, Z4, Z6
+	VUNPCKHPD    Z5, Z4, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKHPS    Z3, Z2, Z1
+	VUNPCKLPD    Z1, Z0, Z2
+	VUNPCKHPD    Z1, Z0, Z0
+	VMOVUPS      Z6, Z12
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z11
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000fff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z12
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS 40(DI), Z10
+	VBROADCASTSS 44(DI), Z11
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z13, Z14, Z0
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z13, Z14, Z2
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     16(CX), Z14
+	VFMADD231PS      Z13, Z14, Z4
+	VBROADCASTSS     20(CX), Z14
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     24(CX), Z14
+	VFMADD231PS      Z13, Z14, Z6
+	VBROADCASTSS     28(CX), Z14
+	VFMADD231PS      Z13, Z14, Z7
+	VBROADCASTSS     32(CX), Z14
+	VFMADD231PS      Z13, Z14, Z8
+	VBROADCASTSS     36(CX), Z14
+	VFMADD231PS      Z13, Z14, Z9
+	VBROADCASTSS     40(CX), Z14
+	VFMADD231PS      Z13, Z14, Z10
+	VBROADCASTSS     44(CX), Z14
+	VFMADD231PS      Z13, Z14, Z11
+	VMOVUPS          (CX), Z13
+	VFMADD231PS.BCST (R9), Z13, Z12
+	ADDQ             $0x00000004, R9
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     48(CX), Z14
+	VFMADD231PS      Z13, Z14, Z0
+	VBROADCASTSS     52(CX), Z14
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     56(CX), Z14
+	VFMADD231PS      Z13, Z14, Z2
+	VBROADCASTSS     60(CX), Z14
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     64(CX), Z14
+	VFMADD231PS      Z13, Z14, Z4
+	VBROADCASTSS     68(CX), Z14
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     72(CX), Z14
+	VFMADD231PS      Z13, Z14, Z6
+	VBROADCASTSS     76(CX), Z14
+	VFMADD231PS      Z13, Z14, Z7
+	VBROADCASTSS     80(CX), Z14
+	VFMADD231PS      Z13, Z14, Z8
+	VBROADCASTSS     84(CX), Z14
+	VFMADD231PS      Z13, Z14, Z9
+	VBROADCASTSS     88(CX), Z14
+	VFMADD231PS      Z13, Z14, Z10
+	VBROADCASTSS     92(CX), Z14
+	VFMADD231PS      Z13, Z14, Z11
+	VMOVUPS          48(CX), Z13
+	VFMADD231PS.BCST (R9), Z13, Z12
+	ADDQ             $0x00000004, R9
+	ADDQ             $0x00000060, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	VMOVUPS          (DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z13, Z14, Z0
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z13, Z14, Z2
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     16(CX), Z14
+	VFMADD231PS      Z13, Z14, Z4
+	VBROADCASTSS     20(CX), Z14
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     24(CX), Z14
+	VFMADD231PS      Z13, Z14, Z6
+	VBROADCASTSS     28(CX), Z14
+	VFMADD231PS      Z13, Z14, Z7
+	VBROADCASTSS     32(CX), Z14
+	VFMADD231PS      Z13, Z14, Z8
+	VBROADCASTSS     36(CX), Z14
+	VFMADD231PS      Z13, Z14, Z9
+	VBROADCASTSS     40(CX), Z14
+	VFMADD231PS      Z13, Z14, Z10
+	VBROADCASTSS     44(CX), Z14
+	VFMADD231PS      Z13, Z14, Z11
+	VMOVUPS          (CX), Z13
+	VFMADD231PS.BCST (R9), Z13, Z12
+	ADDQ             $0x00000004, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z13
+	VBROADCASTSS  hi+76(FP), Z14
+	VMAXPS        Z0, Z13, Z0
+	VMINPS        Z0, Z14, Z0
+	VMOVUPS       Z0, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z1, Z13, Z1
+	VMINPS        Z1, Z14, Z1
+	VMOVUPS       Z1, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z13, Z2
+	VMINPS        Z2, Z14, Z2
+	VMOVUPS       Z2, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z3, Z13, Z3
+	VMINPS        Z3, Z14, Z3
+	VMOVUPS       Z3, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z13, Z4
+	VMINPS        Z4, Z14, Z4
+	VMOVUPS       Z4, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z5, Z13, Z5
+	VMINPS        Z5, Z14, Z5
+	VMOVUPS       Z5, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z13, Z6
+	VMINPS        Z6, Z14, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z7, Z13, Z7
+	VMINPS        Z7, Z14, Z7
+	VMOVUPS       Z7, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z13, Z8
+	VMINPS        Z8, Z14, Z8
+	VMOVUPS       Z8, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z9, Z13, Z9
+	VMINPS        Z9, Z14, Z9
+	VMOVUPS       Z9, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z13, Z10
+	VMINPS        Z10, Z14, Z10
+	VMOVUPS       Z10, (AX)
+	ADDQ          CX, AX
+	VMAXPS        Z11, Z13, Z11
+	VMINPS        Z11, Z14, Z11
+	VMOVUPS       Z11, (AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z12, Z13, Z12
+	VMINPS        Z12, Z14, Z12
+	VUNPCKLPS     Z12, Z12, Z0
+	VUNPCKLPS     Z12, Z12, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z12, Z12, Z1
+	VUNPCKHPS     Z12, Z12, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2485,6 +4425,148 @@ store:
 	VMAXPS       Z1, Z2, Z1
 	VMINPS       Z1, Z3, Z1
 	VMOVUPS      Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner1x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R8
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R8), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	VUNPCKLPS    Z5, Z0, Z3
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z3, Z2
+	VUNPCKHPD    Z6, Z3, Z3
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z2, Z2
+	VMOVUPS      Z3, Z3
+	VMOVUPS      Z1, Z4
+	VMOVUPS      Z0, Z5
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000001, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z2
+	VMOVUPS      Z2, Z3
+	VMOVUPS      Z2, Z4
+	VMOVUPS      Z2, Z5
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	VMOVUPS          64(DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z6, Z8, Z0
+	VFMADD231PS      Z7, Z8, Z1
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z2
+	VFMADD231PS.BCST 4(R9), Z6, Z3
+	VFMADD231PS.BCST 8(R9), Z6, Z4
+	VFMADD231PS.BCST 12(R9), Z6, Z5
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	VMOVUPS          64(DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     4(CX), Z8
+	VFMADD231PS      Z6, Z8, Z0
+	VFMADD231PS      Z7, Z8, Z1
+	VMOVUPS          4(CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z2
+	VFMADD231PS.BCST 4(R9), Z6, Z3
+	VFMADD231PS.BCST 8(R9), Z6, Z4
+	VFMADD231PS.BCST 12(R9), Z6, Z5
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000008, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z6
+	VMOVUPS          64(DX), Z7
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z8
+	VFMADD231PS      Z6, Z8, Z0
+	VFMADD231PS      Z7, Z8, Z1
+	VMOVUPS          (CX), Z6
+	VFMADD231PS.BCST (R9), Z6, Z2
+	VFMADD231PS.BCST 4(R9), Z6, Z3
+	VFMADD231PS.BCST 8(R9), Z6, Z4
+	VFMADD231PS.BCST 12(R9), Z6, Z5
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z6
+	VBROADCASTSS  hi+76(FP), Z7
+	VMAXPS        Z0, Z6, Z0
+	VMINPS        Z0, Z7, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z6, Z1
+	VMINPS        Z1, Z7, Z1
+	VMOVUPS       Z1, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z2, Z6, Z2
+	VMINPS        Z2, Z7, Z2
+	VMAXPS        Z3, Z6, Z3
+	VMINPS        Z3, Z7, Z3
+	VMAXPS        Z4, Z6, Z4
+	VMINPS        Z4, Z7, Z4
+	VMAXPS        Z5, Z6, Z5
+	VMINPS        Z5, Z7, Z5
+	VUNPCKLPS     Z3, Z2, Z0
+	VUNPCKLPS     Z5, Z4, Z1
+	VUNPCKLPD     Z1, Z0, Z6
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z3, Z2, Z0
+	VUNPCKHPS     Z5, Z4, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VEXTRACTF32X4 $0x00, Z6, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2587,6 +4669,177 @@ store:
 	VMAXPS       Z3, Z4, Z3
 	VMINPS       Z3, Z5, Z3
 	VMOVUPS      Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner2x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z4
+	VMOVUPS      Z2, Z5
+	VMOVUPS      Z1, Z6
+	VMOVUPS      Z0, Z7
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000003, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z4
+	VMOVUPS      Z4, Z5
+	VMOVUPS      Z4, Z6
+	VMOVUPS      Z4, Z7
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	VMOVUPS          64(DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z8, Z10, Z0
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z8, Z10, Z2
+	VFMADD231PS      Z9, Z10, Z3
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST 4(R9), Z8, Z5
+	VFMADD231PS.BCST 8(R9), Z8, Z6
+	VFMADD231PS.BCST 12(R9), Z8, Z7
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	VMOVUPS          64(DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     8(CX), Z10
+	VFMADD231PS      Z8, Z10, Z0
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     12(CX), Z10
+	VFMADD231PS      Z8, Z10, Z2
+	VFMADD231PS      Z9, Z10, Z3
+	VMOVUPS          8(CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST 4(R9), Z8, Z5
+	VFMADD231PS.BCST 8(R9), Z8, Z6
+	VFMADD231PS.BCST 12(R9), Z8, Z7
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000010, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z8
+	VMOVUPS          64(DX), Z9
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z10
+	VFMADD231PS      Z8, Z10, Z0
+	VFMADD231PS      Z9, Z10, Z1
+	VBROADCASTSS     4(CX), Z10
+	VFMADD231PS      Z8, Z10, Z2
+	VFMADD231PS      Z9, Z10, Z3
+	VMOVUPS          (CX), Z8
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST 4(R9), Z8, Z5
+	VFMADD231PS.BCST 8(R9), Z8, Z6
+	VFMADD231PS.BCST 12(R9), Z8, Z7
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z8
+	VBROADCASTSS  hi+76(FP), Z9
+	VMAXPS        Z0, Z8, Z0
+	VMINPS        Z0, Z9, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z8, Z1
+	VMINPS        Z1, Z9, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z8, Z2
+	VMINPS        Z2, Z9, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z8, Z3
+	VMINPS        Z3, Z9, Z3
+	VMOVUPS       Z3, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z4, Z8, Z4
+	VMINPS        Z4, Z9, Z4
+	VMAXPS        Z5, Z8, Z5
+	VMINPS        Z5, Z9, Z5
+	VMAXPS        Z6, Z8, Z6
+	VMINPS        Z6, Z9, Z6
+	VMAXPS        Z7, Z8, Z7
+	VMINPS        Z7, Z9, Z7
+	VUNPCKLPS     Z5, Z4, Z0
+	VUNPCKLPS     Z7, Z6, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z5, Z4, Z1
+	VUNPCKHPS     Z7, Z6, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2713,6 +4966,206 @@ store:
 	VMAXPS       Z5, Z6, Z5
 	VMINPS       Z5, Z7, Z5
 	VMOVUPS      Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner3x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z6
+	VMOVUPS      Z2, Z7
+	VMOVUPS      Z1, Z8
+	VMOVUPS      Z0, Z9
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000007, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z6
+	VMOVUPS      Z6, Z7
+	VMOVUPS      Z6, Z8
+	VMOVUPS      Z6, Z9
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	VMOVUPS          64(DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z10, Z12, Z0
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z10, Z12, Z2
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VFMADD231PS      Z11, Z12, Z5
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z6
+	VFMADD231PS.BCST 4(R9), Z10, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z8
+	VFMADD231PS.BCST 12(R9), Z10, Z9
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	VMOVUPS          64(DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     12(CX), Z12
+	VFMADD231PS      Z10, Z12, Z0
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     16(CX), Z12
+	VFMADD231PS      Z10, Z12, Z2
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     20(CX), Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VFMADD231PS      Z11, Z12, Z5
+	VMOVUPS          12(CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z6
+	VFMADD231PS.BCST 4(R9), Z10, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z8
+	VFMADD231PS.BCST 12(R9), Z10, Z9
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000018, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z10
+	VMOVUPS          64(DX), Z11
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z12
+	VFMADD231PS      Z10, Z12, Z0
+	VFMADD231PS      Z11, Z12, Z1
+	VBROADCASTSS     4(CX), Z12
+	VFMADD231PS      Z10, Z12, Z2
+	VFMADD231PS      Z11, Z12, Z3
+	VBROADCASTSS     8(CX), Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VFMADD231PS      Z11, Z12, Z5
+	VMOVUPS          (CX), Z10
+	VFMADD231PS.BCST (R9), Z10, Z6
+	VFMADD231PS.BCST 4(R9), Z10, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z8
+	VFMADD231PS.BCST 12(R9), Z10, Z9
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z10
+	VBROADCASTSS  hi+76(FP), Z11
+	VMAXPS        Z0, Z10, Z0
+	VMINPS        Z0, Z11, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z10, Z1
+	VMINPS        Z1, Z11, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z10, Z2
+	VMINPS        Z2, Z11, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z10, Z3
+	VMINPS        Z3, Z11, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z10, Z4
+	VMINPS        Z4, Z11, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z10, Z5
+	VMINPS        Z5, Z11, Z5
+	VMOVUPS       Z5, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z6, Z10, Z6
+	VMINPS        Z6, Z11, Z6
+	VMAXPS        Z7, Z10, Z7
+	VMINPS        Z7, Z11, Z7
+	VMAXPS        Z8, Z10, Z8
+	VMINPS        Z8, Z11, Z8
+	VMAXPS        Z9, Z10, Z9
+	VMINPS        Z9, Z11, Z9
+	VUNPCKLPS     Z7, Z6, Z0
+	VUNPCKLPS     Z9, Z8, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z7, Z6, Z1
+	VUNPCKHPS     Z9, Z8, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -2863,6 +5316,235 @@ store:
 	VMAXPS       Z7, Z8, Z7
 	VMINPS       Z7, Z9, Z7
 	VMOVUPS      Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner4x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z8
+	VMOVUPS      Z2, Z9
+	VMOVUPS      Z1, Z10
+	VMOVUPS      Z0, Z11
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000000f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z8
+	VMOVUPS      Z8, Z9
+	VMOVUPS      Z8, Z10
+	VMOVUPS      Z8, Z11
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	VMOVUPS          64(DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z12, Z14, Z0
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z12, Z14, Z2
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z12, Z14, Z4
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z12, Z14, Z6
+	VFMADD231PS      Z13, Z14, Z7
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z8
+	VFMADD231PS.BCST 4(R9), Z12, Z9
+	VFMADD231PS.BCST 8(R9), Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z12, Z11
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	VMOVUPS          64(DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     16(CX), Z14
+	VFMADD231PS      Z12, Z14, Z0
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     20(CX), Z14
+	VFMADD231PS      Z12, Z14, Z2
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     24(CX), Z14
+	VFMADD231PS      Z12, Z14, Z4
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     28(CX), Z14
+	VFMADD231PS      Z12, Z14, Z6
+	VFMADD231PS      Z13, Z14, Z7
+	VMOVUPS          16(CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z8
+	VFMADD231PS.BCST 4(R9), Z12, Z9
+	VFMADD231PS.BCST 8(R9), Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z12, Z11
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000020, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z12
+	VMOVUPS          64(DX), Z13
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z14
+	VFMADD231PS      Z12, Z14, Z0
+	VFMADD231PS      Z13, Z14, Z1
+	VBROADCASTSS     4(CX), Z14
+	VFMADD231PS      Z12, Z14, Z2
+	VFMADD231PS      Z13, Z14, Z3
+	VBROADCASTSS     8(CX), Z14
+	VFMADD231PS      Z12, Z14, Z4
+	VFMADD231PS      Z13, Z14, Z5
+	VBROADCASTSS     12(CX), Z14
+	VFMADD231PS      Z12, Z14, Z6
+	VFMADD231PS      Z13, Z14, Z7
+	VMOVUPS          (CX), Z12
+	VFMADD231PS.BCST (R9), Z12, Z8
+	VFMADD231PS.BCST 4(R9), Z12, Z9
+	VFMADD231PS.BCST 8(R9), Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z12, Z11
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z12
+	VBROADCASTSS  hi+76(FP), Z13
+	VMAXPS        Z0, Z12, Z0
+	VMINPS        Z0, Z13, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z12, Z1
+	VMINPS        Z1, Z13, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z12, Z2
+	VMINPS        Z2, Z13, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z12, Z3
+	VMINPS        Z3, Z13, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z12, Z4
+	VMINPS        Z4, Z13, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z12, Z5
+	VMINPS        Z5, Z13, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z12, Z6
+	VMINPS        Z6, Z13, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z12, Z7
+	VMINPS        Z7, Z13, Z7
+	VMOVUPS       Z7, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z8, Z12, Z8
+	VMINPS        Z8, Z13, Z8
+	VMAXPS        Z9, Z12, Z9
+	VMINPS        Z9, Z13, Z9
+	VMAXPS        Z10, Z12, Z10
+	VMINPS        Z10, Z13, Z10
+	VMAXPS        Z11, Z12, Z11
+	VMINPS        Z11, Z13, Z11
+	VUNPCKLPS     Z9, Z8, Z0
+	VUNPCKLPS     Z11, Z10, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z9, Z8, Z1
+	VUNPCKHPS     Z11, Z10, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3037,6 +5719,264 @@ store:
 	VMAXPS       Z9, Z10, Z9
 	VMINPS       Z9, Z11, Z9
 	VMOVUPS      Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner5x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z10
+	VMOVUPS      Z2, Z11
+	VMOVUPS      Z1, Z12
+	VMOVUPS      Z0, Z13
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000001f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z10
+	VMOVUPS      Z10, Z11
+	VMOVUPS      Z10, Z12
+	VMOVUPS      Z10, Z13
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z14
+	VMOVUPS          64(DX), Z15
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z16
+	VFMADD231PS      Z14, Z16, Z0
+	VFMADD231PS      Z15, Z16, Z1
+	VBROADCASTSS     4(CX), Z16
+	VFMADD231PS      Z14, Z16, Z2
+	VFMADD231PS      Z15, Z16, Z3
+	VBROADCASTSS     8(CX), Z16
+	VFMADD231PS      Z14, Z16, Z4
+	VFMADD231PS      Z15, Z16, Z5
+	VBROADCASTSS     12(CX), Z16
+	VFMADD231PS      Z14, Z16, Z6
+	VFMADD231PS      Z15, Z16, Z7
+	VBROADCASTSS     16(CX), Z16
+	VFMADD231PS      Z14, Z16, Z8
+	VFMADD231PS      Z15, Z16, Z9
+	VMOVUPS          (CX), Z14
+	VFMADD231PS.BCST (R9), Z14, Z10
+	VFMADD231PS.BCST 4(R9), Z14, Z11
+	VFMADD231PS.BCST 8(R9), Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z14, Z13
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z14
+	VMOVUPS          64(DX), Z15
+	ADDQ             BX, DX
+	VBROADCASTSS     20(CX), Z16
+	VFMADD231PS      Z14, Z16, Z0
+	VFMADD231PS      Z15, Z16, Z1
+	VBROADCASTSS     24(CX), Z16
+	VFMADD231PS      Z14, Z16, Z2
+	VFMADD231PS      Z15, Z16, Z3
+	VBROADCASTSS     28(CX), Z16
+	VFMADD231PS      Z14, Z16, Z4
+	VFMADD231PS      Z15, Z16, Z5
+	VBROADCASTSS     32(CX), Z16
+	VFMADD231PS      Z14, Z16, Z6
+	VFMADD231PS      Z15, Z16, Z7
+	VBROADCASTSS     36(CX), Z16
+	VFMADD231PS      Z14, Z16, Z8
+	VFMADD231PS      Z15, Z16, Z9
+	VMOVUPS          20(CX), Z14
+	VFMADD231PS.BCST (R9), Z14, Z10
+	VFMADD231PS.BCST 4(R9), Z14, Z11
+	VFMADD231PS.BCST 8(R9), Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z14, Z13
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000028, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z14
+	VMOVUPS          64(DX), Z15
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z16
+	VFMADD231PS      Z14, Z16, Z0
+	VFMADD231PS      Z15, Z16, Z1
+	VBROADCASTSS     4(CX), Z16
+	VFMADD231PS      Z14, Z16, Z2
+	VFMADD231PS      Z15, Z16, Z3
+	VBROADCASTSS     8(CX), Z16
+	VFMADD231PS      Z14, Z16, Z4
+	VFMADD231PS      Z15, Z16, Z5
+	VBROADCASTSS     12(CX), Z16
+	VFMADD231PS      Z14, Z16, Z6
+	VFMADD231PS      Z15, Z16, Z7
+	VBROADCASTSS     16(CX), Z16
+	VFMADD231PS      Z14, Z16, Z8
+	VFMADD231PS      Z15, Z16, Z9
+	VMOVUPS          (CX), Z14
+	VFMADD231PS.BCST (R9), Z14, Z10
+	VFMADD231PS.BCST 4(R9), Z14, Z11
+	VFMADD231PS.BCST 8(R9), Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z14, Z13
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z14
+	VBROADCASTSS  hi+76(FP), Z15
+	VMAXPS        Z0, Z14, Z0
+	VMINPS        Z0, Z15, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z14, Z1
+	VMINPS        Z1, Z15, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z14, Z2
+	VMINPS        Z2, Z15, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z14, Z3
+	VMINPS        Z3, Z15, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z14, Z4
+	VMINPS        Z4, Z15, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z14, Z5
+	VMINPS        Z5, Z15, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z14, Z6
+	VMINPS        Z6, Z15, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z14, Z7
+	VMINPS        Z7, Z15, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z14, Z8
+	VMINPS        Z8, Z15, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z14, Z9
+	VMINPS        Z9, Z15, Z9
+	VMOVUPS       Z9, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z10, Z14, Z10
+	VMINPS        Z10, Z15, Z10
+	VMAXPS        Z11, Z14, Z11
+	VMINPS        Z11, Z15, Z11
+	VMAXPS        Z12, Z14, Z12
+	VMINPS        Z12, Z15, Z12
+	VMAXPS        Z13, Z14, Z13
+	VMINPS        Z13, Z15, Z13
+	VUNPCKLPS     Z11, Z10, Z0
+	VUNPCKLPS     Z13, Z12, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z11, Z10, Z1
+	VUNPCKHPS     Z13, Z12, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3235,6 +6175,293 @@ store:
 	VMAXPS       Z11, Z12, Z11
 	VMINPS       Z11, Z13, Z11
 	VMOVUPS      Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner6x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z12
+	VMOVUPS      Z2, Z13
+	VMOVUPS      Z1, Z14
+	VMOVUPS      Z0, Z15
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000003f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z12
+	VMOVUPS      Z12, Z13
+	VMOVUPS      Z12, Z14
+	VMOVUPS      Z12, Z15
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z16
+	VMOVUPS          64(DX), Z17
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z18
+	VFMADD231PS      Z16, Z18, Z0
+	VFMADD231PS      Z17, Z18, Z1
+	VBROADCASTSS     4(CX), Z18
+	VFMADD231PS      Z16, Z18, Z2
+	VFMADD231PS      Z17, Z18, Z3
+	VBROADCASTSS     8(CX), Z18
+	VFMADD231PS      Z16, Z18, Z4
+	VFMADD231PS      Z17, Z18, Z5
+	VBROADCASTSS     12(CX), Z18
+	VFMADD231PS      Z16, Z18, Z6
+	VFMADD231PS      Z17, Z18, Z7
+	VBROADCASTSS     16(CX), Z18
+	VFMADD231PS      Z16, Z18, Z8
+	VFMADD231PS      Z17, Z18, Z9
+	VBROADCASTSS     20(CX), Z18
+	VFMADD231PS      Z16, Z18, Z10
+	VFMADD231PS      Z17, Z18, Z11
+	VMOVUPS          (CX), Z16
+	VFMADD231PS.BCST (R9), Z16, Z12
+	VFMADD231PS.BCST 4(R9), Z16, Z13
+	VFMADD231PS.BCST 8(R9), Z16, Z14
+	VFMADD231PS.BCST 12(R9), Z16, Z15
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z16
+	VMOVUPS          64(DX), Z17
+	ADDQ             BX, DX
+	VBROADCASTSS     24(CX), Z18
+	VFMADD231PS      Z16, Z18, Z0
+	VFMADD231PS      Z17, Z18, Z1
+	VBROADCASTSS     28(CX), Z18
+	VFMADD231PS      Z16, Z18, Z2
+	VFMADD231PS      Z17, Z18, Z3
+	VBROADCASTSS     32(CX), Z18
+	VFMADD231PS      Z16, Z18, Z4
+	VFMADD231PS      Z17, Z18, Z5
+	VBROADCASTSS     36(CX), Z18
+	VFMADD231PS      Z16, Z18, Z6
+	VFMADD231PS      Z17, Z18, Z7
+	VBROADCASTSS     40(CX), Z18
+	VFMADD231PS      Z16, Z18, Z8
+	VFMADD231PS      Z17, Z18, Z9
+	VBROADCASTSS     44(CX), Z18
+	VFMADD231PS      Z16, Z18, Z10
+	VFMADD231PS      Z17, Z18, Z11
+	VMOVUPS          24(CX), Z16
+	VFMADD231PS.BCST (R9), Z16, Z12
+	VFMADD231PS.BCST 4(R9), Z16, Z13
+	VFMADD231PS.BCST 8(R9), Z16, Z14
+	VFMADD231PS.BCST 12(R9), Z16, Z15
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000030, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z16
+	VMOVUPS          64(DX), Z17
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z18
+	VFMADD231PS      Z16, Z18, Z0
+	VFMADD231PS      Z17, Z18, Z1
+	VBROADCASTSS     4(CX), Z18
+	VFMADD231PS      Z16, Z18, Z2
+	VFMADD231PS      Z17, Z18, Z3
+	VBROADCASTSS     8(CX), Z18
+	VFMADD231PS      Z16, Z18, Z4
+	VFMADD231PS      Z17, Z18, Z5
+	VBROADCASTSS     12(CX), Z18
+	VFMADD231PS      Z16, Z18, Z6
+	VFMADD231PS      Z17, Z18, Z7
+	VBROADCASTSS     16(CX), Z18
+	VFMADD231PS      Z16, Z18, Z8
+	VFMADD231PS      Z17, Z18, Z9
+	VBROADCASTSS     20(CX), Z18
+	VFMADD231PS      Z16, Z18, Z10
+	VFMADD231PS      Z17, Z18, Z11
+	VMOVUPS          (CX), Z16
+	VFMADD231PS.BCST (R9), Z16, Z12
+	VFMADD231PS.BCST 4(R9), Z16, Z13
+	VFMADD231PS.BCST 8(R9), Z16, Z14
+	VFMADD231PS.BCST 12(R9), Z16, Z15
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z16
+	VBROADCASTSS  hi+76(FP), Z17
+	VMAXPS        Z0, Z16, Z0
+	VMINPS        Z0, Z17, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z16, Z1
+	VMINPS        Z1, Z17, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z16, Z2
+	VMINPS        Z2, Z17, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z16, Z3
+	VMINPS        Z3, Z17, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z16, Z4
+	VMINPS        Z4, Z17, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z16, Z5
+	VMINPS        Z5, Z17, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z16, Z6
+	VMINPS        Z6, Z17, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z16, Z7
+	VMINPS        Z7, Z17, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z16, Z8
+	VMINPS        Z8, Z17, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z16, Z9
+	VMINPS        Z9, Z17, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z16, Z10
+	VMINPS        Z10, Z17, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z16, Z11
+	VMINPS        Z11, Z17, Z11
+	VMOVUPS       Z11, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z12, Z16, Z12
+	VMINPS        Z12, Z17, Z12
+	VMAXPS        Z13, Z16, Z13
+	VMINPS        Z13, Z17, Z13
+	VMAXPS        Z14, Z16, Z14
+	VMINPS        Z14, Z17, Z14
+	VMAXPS        Z15, Z16, Z15
+	VMINPS        Z15, Z17, Z15
+	VUNPCKLPS     Z13, Z12, Z0
+	VUNPCKLPS     Z15, Z14, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z13, Z12, Z1
+	VUNPCKHPS     Z15, Z14, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3457,6 +6684,322 @@ store:
 	VMAXPS       Z13, Z14, Z13
 	VMINPS       Z13, Z15, Z13
 	VMOVUPS      Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner7x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z14
+	VMOVUPS      Z2, Z15
+	VMOVUPS      Z1, Z16
+	VMOVUPS      Z0, Z17
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	JMP          multiply
+
+one_each:
+	MOVL         $0x0000007f, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z14
+	VMOVUPS      Z14, Z15
+	VMOVUPS      Z14, Z16
+	VMOVUPS      Z14, Z17
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z18
+	VMOVUPS          64(DX), Z19
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z20
+	VFMADD231PS      Z18, Z20, Z0
+	VFMADD231PS      Z19, Z20, Z1
+	VBROADCASTSS     4(CX), Z20
+	VFMADD231PS      Z18, Z20, Z2
+	VFMADD231PS      Z19, Z20, Z3
+	VBROADCASTSS     8(CX), Z20
+	VFMADD231PS      Z18, Z20, Z4
+	VFMADD231PS      Z19, Z20, Z5
+	VBROADCASTSS     12(CX), Z20
+	VFMADD231PS      Z18, Z20, Z6
+	VFMADD231PS      Z19, Z20, Z7
+	VBROADCASTSS     16(CX), Z20
+	VFMADD231PS      Z18, Z20, Z8
+	VFMADD231PS      Z19, Z20, Z9
+	VBROADCASTSS     20(CX), Z20
+	VFMADD231PS      Z18, Z20, Z10
+	VFMADD231PS      Z19, Z20, Z11
+	VBROADCASTSS     24(CX), Z20
+	VFMADD231PS      Z18, Z20, Z12
+	VFMADD231PS      Z19, Z20, Z13
+	VMOVUPS          (CX), Z18
+	VFMADD231PS.BCST (R9), Z18, Z14
+	VFMADD231PS.BCST 4(R9), Z18, Z15
+	VFMADD231PS.BCST 8(R9), Z18, Z16
+	VFMADD231PS.BCST 12(R9), Z18, Z17
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z18
+	VMOVUPS          64(DX), Z19
+	ADDQ             BX, DX
+	VBROADCASTSS     28(CX), Z20
+	VFMADD231PS      Z18, Z20, Z0
+	VFMADD231PS      Z19, Z20, Z1
+	VBROADCASTSS     32(CX), Z20
+	VFMADD231PS      Z18, Z20, Z2
+	VFMADD231PS      Z19, Z20, Z3
+	VBROADCASTSS     36(CX), Z20
+	VFMADD231PS      Z18, Z20, Z4
+	VFMADD231PS      Z19, Z20, Z5
+	VBROADCASTSS     40(CX), Z20
+	VFMADD231PS      Z18, Z20, Z6
+	VFMADD231PS      Z19, Z20, Z7
+	VBROADCASTSS     44(CX), Z20
+	VFMADD231PS      Z18, Z20, Z8
+	VFMADD231PS      Z19, Z20, Z9
+	VBROADCASTSS     48(CX), Z20
+	VFMADD231PS      Z18, Z20, Z10
+	VFMADD231PS      Z19, Z20, Z11
+	VBROADCASTSS     52(CX), Z20
+	VFMADD231PS      Z18, Z20, Z12
+	VFMADD231PS      Z19, Z20, Z13
+	VMOVUPS          28(CX), Z18
+	VFMADD231PS.BCST (R9), Z18, Z14
+	VFMADD231PS.BCST 4(R9), Z18, Z15
+	VFMADD231PS.BCST 8(R9), Z18, Z16
+	VFMADD231PS.BCST 12(R9), Z18, Z17
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000038, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z18
+	VMOVUPS          64(DX), Z19
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z20
+	VFMADD231PS      Z18, Z20, Z0
+	VFMADD231PS      Z19, Z20, Z1
+	VBROADCASTSS     4(CX), Z20
+	VFMADD231PS      Z18, Z20, Z2
+	VFMADD231PS      Z19, Z20, Z3
+	VBROADCASTSS     8(CX), Z20
+	VFMADD231PS      Z18, Z20, Z4
+	VFMADD231PS      Z19, Z20, Z5
+	VBROADCASTSS     12(CX), Z20
+	VFMADD231PS      Z18, Z20, Z6
+	VFMADD231PS      Z19, Z20, Z7
+	VBROADCASTSS     16(CX), Z20
+	VFMADD231PS      Z18, Z20, Z8
+	VFMADD231PS      Z19, Z20, Z9
+	VBROADCASTSS     20(CX), Z20
+	VFMADD231PS      Z18, Z20, Z10
+	VFMADD231PS      Z19, Z20, Z11
+	VBROADCASTSS     24(CX), Z20
+	VFMADD231PS      Z18, Z20, Z12
+	VFMADD231PS      Z19, Z20, Z13
+	VMOVUPS          (CX), Z18
+	VFMADD231PS.BCST (R9), Z18, Z14
+	VFMADD231PS.BCST 4(R9), Z18, Z15
+	VFMADD231PS.BCST 8(R9), Z18, Z16
+	VFMADD231PS.BCST 12(R9), Z18, Z17
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z18
+	VBROADCASTSS  hi+76(FP), Z19
+	VMAXPS        Z0, Z18, Z0
+	VMINPS        Z0, Z19, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z18, Z1
+	VMINPS        Z1, Z19, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z18, Z2
+	VMINPS        Z2, Z19, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z18, Z3
+	VMINPS        Z3, Z19, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z18, Z4
+	VMINPS        Z4, Z19, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z18, Z5
+	VMINPS        Z5, Z19, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z18, Z6
+	VMINPS        Z6, Z19, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z18, Z7
+	VMINPS        Z7, Z19, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z18, Z8
+	VMINPS        Z8, Z19, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z18, Z9
+	VMINPS        Z9, Z19, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z18, Z10
+	VMINPS        Z10, Z19, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z18, Z11
+	VMINPS        Z11, Z19, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z18, Z12
+	VMINPS        Z12, Z19, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z18, Z13
+	VMINPS        Z13, Z19, Z13
+	VMOVUPS       Z13, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z14, Z18, Z14
+	VMINPS        Z14, Z19, Z14
+	VMAXPS        Z15, Z18, Z15
+	VMINPS        Z15, Z19, Z15
+	VMAXPS        Z16, Z18, Z16
+	VMINPS        Z16, Z19, Z16
+	VMAXPS        Z17, Z18, Z17
+	VMINPS        Z17, Z19, Z17
+	VUNPCKLPS     Z15, Z14, Z0
+	VUNPCKLPS     Z17, Z16, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z15, Z14, Z1
+	VUNPCKHPS     Z17, Z16, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -3706,6 +7249,351 @@ store:
 	VZEROUPPER
 	RET
 
+// func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner8x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z16
+	VMOVUPS      Z2, Z17
+	VMOVUPS      Z1, Z18
+	VMOVUPS      Z0, Z19
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000000ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z16
+	VMOVUPS      Z16, Z17
+	VMOVUPS      Z16, Z18
+	VMOVUPS      Z16, Z19
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z20
+	VMOVUPS          64(DX), Z21
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z22
+	VFMADD231PS      Z20, Z22, Z0
+	VFMADD231PS      Z21, Z22, Z1
+	VBROADCASTSS     4(CX), Z22
+	VFMADD231PS      Z20, Z22, Z2
+	VFMADD231PS      Z21, Z22, Z3
+	VBROADCASTSS     8(CX), Z22
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z21, Z22, Z5
+	VBROADCASTSS     12(CX), Z22
+	VFMADD231PS      Z20, Z22, Z6
+	VFMADD231PS      Z21, Z22, Z7
+	VBROADCASTSS     16(CX), Z22
+	VFMADD231PS      Z20, Z22, Z8
+	VFMADD231PS      Z21, Z22, Z9
+	VBROADCASTSS     20(CX), Z22
+	VFMADD231PS      Z20, Z22, Z10
+	VFMADD231PS      Z21, Z22, Z11
+	VBROADCASTSS     24(CX), Z22
+	VFMADD231PS      Z20, Z22, Z12
+	VFMADD231PS      Z21, Z22, Z13
+	VBROADCASTSS     28(CX), Z22
+	VFMADD231PS      Z20, Z22, Z14
+	VFMADD231PS      Z21, Z22, Z15
+	VMOVUPS          (CX), Z20
+	VFMADD231PS.BCST (R9), Z20, Z16
+	VFMADD231PS.BCST 4(R9), Z20, Z17
+	VFMADD231PS.BCST 8(R9), Z20, Z18
+	VFMADD231PS.BCST 12(R9), Z20, Z19
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z20
+	VMOVUPS          64(DX), Z21
+	ADDQ             BX, DX
+	VBROADCASTSS     32(CX), Z22
+	VFMADD231PS      Z20, Z22, Z0
+	VFMADD231PS      Z21, Z22, Z1
+	VBROADCASTSS     36(CX), Z22
+	VFMADD231PS      Z20, Z22, Z2
+	VFMADD231PS      Z21, Z22, Z3
+	VBROADCASTSS     40(CX), Z22
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z21, Z22, Z5
+	VBROADCASTSS     44(CX), Z22
+	VFMADD231PS      Z20, Z22, Z6
+	VFMADD231PS      Z21, Z22, Z7
+	VBROADCASTSS     48(CX), Z22
+	VFMADD231PS      Z20, Z22, Z8
+	VFMADD231PS      Z21, Z22, Z9
+	VBROADCASTSS     52(CX), Z22
+	VFMADD231PS      Z20, Z22, Z10
+	VFMADD231PS      Z21, Z22, Z11
+	VBROADCASTSS     56(CX), Z22
+	VFMADD231PS      Z20, Z22, Z12
+	VFMADD231PS      Z21, Z22, Z13
+	VBROADCASTSS     60(CX), Z22
+	VFMADD231PS      Z20, Z22, Z14
+	VFMADD231PS      Z21, Z22, Z15
+	VMOVUPS          32(CX), Z20
+	VFMADD231PS.BCST (R9), Z20, Z16
+	VFMADD231PS.BCST 4(R9), Z20, Z17
+	VFMADD231PS.BCST 8(R9), Z20, Z18
+	VFMADD231PS.BCST 12(R9), Z20, Z19
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000040, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z20
+	VMOVUPS          64(DX), Z21
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z22
+	VFMADD231PS      Z20, Z22, Z0
+	VFMADD231PS      Z21, Z22, Z1
+	VBROADCASTSS     4(CX), Z22
+	VFMADD231PS      Z20, Z22, Z2
+	VFMADD231PS      Z21, Z22, Z3
+	VBROADCASTSS     8(CX), Z22
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z21, Z22, Z5
+	VBROADCASTSS     12(CX), Z22
+	VFMADD231PS      Z20, Z22, Z6
+	VFMADD231PS      Z21, Z22, Z7
+	VBROADCASTSS     16(CX), Z22
+	VFMADD231PS      Z20, Z22, Z8
+	VFMADD231PS      Z21, Z22, Z9
+	VBROADCASTSS     20(CX), Z22
+	VFMADD231PS      Z20, Z22, Z10
+	VFMADD231PS      Z21, Z22, Z11
+	VBROADCASTSS     24(CX), Z22
+	VFMADD231PS      Z20, Z22, Z12
+	VFMADD231PS      Z21, Z22, Z13
+	VBROADCASTSS     28(CX), Z22
+	VFMADD231PS      Z20, Z22, Z14
+	VFMADD231PS      Z21, Z22, Z15
+	VMOVUPS          (CX), Z20
+	VFMADD231PS.BCST (R9), Z20, Z16
+	VFMADD231PS.BCST 4(R9), Z20, Z17
+	VFMADD231PS.BCST 8(R9), Z20, Z18
+	VFMADD231PS.BCST 12(R9), Z20, Z19
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z20
+	VBROADCASTSS  hi+76(FP), Z21
+	VMAXPS        Z0, Z20, Z0
+	VMINPS        Z0, Z21, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z20, Z1
+	VMINPS        Z1, Z21, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z20, Z2
+	VMINPS        Z2, Z21, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z20, Z3
+	VMINPS        Z3, Z21, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z20, Z4
+	VMINPS        Z4, Z21, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z20, Z5
+	VMINPS        Z5, Z21, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z20, Z6
+	VMINPS        Z6, Z21, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z20, Z7
+	VMINPS        Z7, Z21, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z20, Z8
+	VMINPS        Z8, Z21, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z20, Z9
+	VMINPS        Z9, Z21, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z20, Z10
+	VMINPS        Z10, Z21, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z20, Z11
+	VMINPS        Z11, Z21, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z20, Z12
+	VMINPS        Z12, Z21, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z20, Z13
+	VMINPS        Z13, Z21, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z20, Z14
+	VMINPS        Z14, Z21, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z20, Z15
+	VMINPS        Z15, Z21, Z15
+	VMOVUPS       Z15, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z16, Z20, Z16
+	VMINPS        Z16, Z21, Z16
+	VMAXPS        Z17, Z20, Z17
+	VMINPS        Z17, Z21, Z17
+	VMAXPS        Z18, Z20, Z18
+	VMINPS        Z18, Z21, Z18
+	VMAXPS        Z19, Z20, Z19
+	VMINPS        Z19, Z21, Z19
+	VUNPCKLPS     Z17, Z16, Z0
+	VUNPCKLPS     Z19, Z18, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z17, Z16, Z1
+	VUNPCKHPS     Z19, Z18, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-80
@@ -3802,6 +7690,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z18
@@ -3976,6 +7865,381 @@ store:
 	VZEROUPPER
 	RET
 
+// func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner9x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z18
+	VMOVUPS      Z2, Z19
+	VMOVUPS      Z1, Z20
+	VMOVUPS      Z0, Z21
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000001ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z18
+	VMOVUPS      Z18, Z19
+	VMOVUPS      Z18, Z20
+	VMOVUPS      Z18, Z21
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z22
+	VMOVUPS          64(DX), Z23
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z24
+	VFMADD231PS      Z22, Z24, Z0
+	VFMADD231PS      Z23, Z24, Z1
+	VBROADCASTSS     4(CX), Z24
+	VFMADD231PS      Z22, Z24, Z2
+	VFMADD231PS      Z23, Z24, Z3
+	VBROADCASTSS     8(CX), Z24
+	VFMADD231PS      Z22, Z24, Z4
+	VFMADD231PS      Z23, Z24, Z5
+	VBROADCASTSS     12(CX), Z24
+	VFMADD231PS      Z22, Z24, Z6
+	VFMADD231PS      Z23, Z24, Z7
+	VBROADCASTSS     16(CX), Z24
+	VFMADD231PS      Z22, Z24, Z8
+	VFMADD231PS      Z23, Z24, Z9
+	VBROADCASTSS     20(CX), Z24
+	VFMADD231PS      Z22, Z24, Z10
+	VFMADD231PS      Z23, Z24, Z11
+	VBROADCASTSS     24(CX), Z24
+	VFMADD231PS      Z22, Z24, Z12
+	VFMADD231PS      Z23, Z24, Z13
+	VBROADCASTSS     28(CX), Z24
+	VFMADD231PS      Z22, Z24, Z14
+	VFMADD231PS      Z23, Z24, Z15
+	VBROADCASTSS     32(CX), Z24
+	VFMADD231PS      Z22, Z24, Z16
+	VFMADD231PS      Z23, Z24, Z17
+	VMOVUPS          (CX), Z22
+	VFMADD231PS.BCST (R9), Z22, Z18
+	VFMADD231PS.BCST 4(R9), Z22, Z19
+	VFMADD231PS.BCST 8(R9), Z22, Z20
+	VFMADD231PS.BCST 12(R9), Z22, Z21
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z22
+	VMOVUPS          64(DX), Z23
+	ADDQ             BX, DX
+	VBROADCASTSS     36(CX), Z24
+	VFMADD231PS      Z22, Z24, Z0
+	VFMADD231PS      Z23, Z24, Z1
+	VBROADCASTSS     40(CX), Z24
+	VFMADD231PS      Z22, Z24, Z2
+	VFMADD231PS      Z23, Z24, Z3
+	VBROADCASTSS     44(CX), Z24
+	VFMADD231PS      Z22, Z24, Z4
+	VFMADD231PS      Z23, Z24, Z5
+	VBROADCASTSS     48(CX), Z24
+	VFMADD231PS      Z22, Z24, Z6
+	VFMADD231PS      Z23, Z24, Z7
+	VBROADCASTSS     52(CX), Z24
+	VFMADD231PS      Z22, Z24, Z8
+	VFMADD231PS      Z23, Z24, Z9
+	VBROADCASTSS     56(CX), Z24
+	VFMADD231PS      Z22, Z24, Z10
+	VFMADD231PS      Z23, Z24, Z11
+	VBROADCASTSS     60(CX), Z24
+	VFMADD231PS      Z22, Z24, Z12
+	VFMADD231PS      Z23, Z24, Z13
+	VBROADCASTSS     64(CX), Z24
+	VFMADD231PS      Z22, Z24, Z14
+	VFMADD231PS      Z23, Z24, Z15
+	VBROADCASTSS     68(CX), Z24
+	VFMADD231PS      Z22, Z24, Z16
+	VFMADD231PS      Z23, Z24, Z17
+	VMOVUPS          36(CX), Z22
+	VFMADD231PS.BCST (R9), Z22, Z18
+	VFMADD231PS.BCST 4(R9), Z22, Z19
+	VFMADD231PS.BCST 8(R9), Z22, Z20
+	VFMADD231PS.BCST 12(R9), Z22, Z21
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000048, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z22
+	VMOVUPS          64(DX), Z23
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z24
+	VFMADD231PS      Z22, Z24, Z0
+	VFMADD231PS      Z23, Z24, Z1
+	VBROADCASTSS     4(CX), Z24
+	VFMADD231PS      Z22, Z24, Z2
+	VFMADD231PS      Z23, Z24, Z3
+	VBROADCASTSS     8(CX), Z24
+	VFMADD231PS      Z22, Z24, Z4
+	VFMADD231PS      Z23, Z24, Z5
+	VBROADCASTSS     12(CX), Z24
+	VFMADD231PS      Z22, Z24, Z6
+	VFMADD231PS      Z23, Z24, Z7
+	VBROADCASTSS     16(CX), Z24
+	VFMADD231PS      Z22, Z24, Z8
+	VFMADD231PS      Z23, Z24, Z9
+	VBROADCASTSS     20(CX), Z24
+	VFMADD231PS      Z22, Z24, Z10
+	VFMADD231PS      Z23, Z24, Z11
+	VBROADCASTSS     24(CX), Z24
+	VFMADD231PS      Z22, Z24, Z12
+	VFMADD231PS      Z23, Z24, Z13
+	VBROADCASTSS     28(CX), Z24
+	VFMADD231PS      Z22, Z24, Z14
+	VFMADD231PS      Z23, Z24, Z15
+	VBROADCASTSS     32(CX), Z24
+	VFMADD231PS      Z22, Z24, Z16
+	VFMADD231PS      Z23, Z24, Z17
+	VMOVUPS          (CX), Z22
+	VFMADD231PS.BCST (R9), Z22, Z18
+	VFMADD231PS.BCST 4(R9), Z22, Z19
+	VFMADD231PS.BCST 8(R9), Z22, Z20
+	VFMADD231PS.BCST 12(R9), Z22, Z21
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z22
+	VBROADCASTSS  hi+76(FP), Z23
+	VMAXPS        Z0, Z22, Z0
+	VMINPS        Z0, Z23, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z22, Z1
+	VMINPS        Z1, Z23, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z22, Z2
+	VMINPS        Z2, Z23, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z22, Z3
+	VMINPS        Z3, Z23, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z22, Z4
+	VMINPS        Z4, Z23, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z22, Z5
+	VMINPS        Z5, Z23, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z22, Z6
+	VMINPS        Z6, Z23, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z22, Z7
+	VMINPS        Z7, Z23, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z22, Z8
+	VMINPS        Z8, Z23, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z22, Z9
+	VMINPS        Z9, Z23, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z22, Z10
+	VMINPS        Z10, Z23, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z22, Z11
+	VMINPS        Z11, Z23, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z22, Z12
+	VMINPS        Z12, Z23, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z22, Z13
+	VMINPS        Z13, Z23, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z22, Z14
+	VMINPS        Z14, Z23, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z22, Z15
+	VMINPS        Z15, Z23, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z22, Z16
+	VMINPS        Z16, Z23, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z22, Z17
+	VMINPS        Z17, Z23, Z17
+	VMOVUPS       Z17, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z18, Z22, Z18
+	VMINPS        Z18, Z23, Z18
+	VMAXPS        Z19, Z22, Z19
+	VMINPS        Z19, Z23, Z19
+	VMAXPS        Z20, Z22, Z20
+	VMINPS        Z20, Z23, Z20
+	VMAXPS        Z21, Z22, Z21
+	VMINPS        Z21, Z23, Z21
+	VUNPCKLPS     Z19, Z18, Z0
+	VUNPCKLPS     Z21, Z20, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z19, Z18, Z1
+	VUNPCKHPS     Z21, Z20, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-80
@@ -4080,6 +8344,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z20
@@ -4270,6 +8535,410 @@ store:
 	VZEROUPPER
 	RET
 
+// func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner10x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z5, Z5
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z20
+	VMOVUPS      Z2, Z21
+	VMOVUPS      Z1, Z22
+	VMOVUPS      Z0, Z23
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000003ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z20
+	VMOVUPS      Z20, Z21
+	VMOVUPS      Z20, Z22
+	VMOVUPS      Z20, Z23
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z24
+	VMOVUPS          64(DX), Z25
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z26
+	VFMADD231PS      Z24, Z26, Z0
+	VFMADD231PS      Z25, Z26, Z1
+	VBROADCASTSS     4(CX), Z26
+	VFMADD231PS      Z24, Z26, Z2
+	VFMADD231PS      Z25, Z26, Z3
+	VBROADCASTSS     8(CX), Z26
+	VFMADD231PS      Z24, Z26, Z4
+	VFMADD231PS      Z25, Z26, Z5
+	VBROADCASTSS     12(CX), Z26
+	VFMADD231PS      Z24, Z26, Z6
+	VFMADD231PS      Z25, Z26, Z7
+	VBROADCASTSS     16(CX), Z26
+	VFMADD231PS      Z24, Z26, Z8
+	VFMADD231PS      Z25, Z26, Z9
+	VBROADCASTSS     20(CX), Z26
+	VFMADD231PS      Z24, Z26, Z10
+	VFMADD231PS      Z25, Z26, Z11
+	VBROADCASTSS     24(CX), Z26
+	VFMADD231PS      Z24, Z26, Z12
+	VFMADD231PS      Z25, Z26, Z13
+	VBROADCASTSS     28(CX), Z26
+	VFMADD231PS      Z24, Z26, Z14
+	VFMADD231PS      Z25, Z26, Z15
+	VBROADCASTSS     32(CX), Z26
+	VFMADD231PS      Z24, Z26, Z16
+	VFMADD231PS      Z25, Z26, Z17
+	VBROADCASTSS     36(CX), Z26
+	VFMADD231PS      Z24, Z26, Z18
+	VFMADD231PS      Z25, Z26, Z19
+	VMOVUPS          (CX), Z24
+	VFMADD231PS.BCST (R9), Z24, Z20
+	VFMADD231PS.BCST 4(R9), Z24, Z21
+	VFMADD231PS.BCST 8(R9), Z24, Z22
+	VFMADD231PS.BCST 12(R9), Z24, Z23
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z24
+	VMOVUPS          64(DX), Z25
+	ADDQ             BX, DX
+	VBROADCASTSS     40(CX), Z26
+	VFMADD231PS      Z24, Z26, Z0
+	VFMADD231PS      Z25, Z26, Z1
+	VBROADCASTSS     44(CX), Z26
+	VFMADD231PS      Z24, Z26, Z2
+	VFMADD231PS      Z25, Z26, Z3
+	VBROADCASTSS     48(CX), Z26
+	VFMADD231PS      Z24, Z26, Z4
+	VFMADD231PS      Z25, Z26, Z5
+	VBROADCASTSS     52(CX), Z26
+	VFMADD231PS      Z24, Z26, Z6
+	VFMADD231PS      Z25, Z26, Z7
+	VBROADCASTSS     56(CX), Z26
+	VFMADD231PS      Z24, Z26, Z8
+	VFMADD231PS      Z25, Z26, Z9
+	VBROADCASTSS     60(CX), Z26
+	VFMADD231PS      Z24, Z26, Z10
+	VFMADD231PS      Z25, Z26, Z11
+	VBROADCASTSS     64(CX), Z26
+	VFMADD231PS      Z24, Z26, Z12
+	VFMADD231PS      Z25, Z26, Z13
+	VBROADCASTSS     68(CX), Z26
+	VFMADD231PS      Z24, Z26, Z14
+	VFMADD231PS      Z25, Z26, Z15
+	VBROADCASTSS     72(CX), Z26
+	VFMADD231PS      Z24, Z26, Z16
+	VFMADD231PS      Z25, Z26, Z17
+	VBROADCASTSS     76(CX), Z26
+	VFMADD231PS      Z24, Z26, Z18
+	VFMADD231PS      Z25, Z26, Z19
+	VMOVUPS          40(CX), Z24
+	VFMADD231PS.BCST (R9), Z24, Z20
+	VFMADD231PS.BCST 4(R9), Z24, Z21
+	VFMADD231PS.BCST 8(R9), Z24, Z22
+	VFMADD231PS.BCST 12(R9), Z24, Z23
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000050, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z24
+	VMOVUPS          64(DX), Z25
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z26
+	VFMADD231PS      Z24, Z26, Z0
+	VFMADD231PS      Z25, Z26, Z1
+	VBROADCASTSS     4(CX), Z26
+	VFMADD231PS      Z24, Z26, Z2
+	VFMADD231PS      Z25, Z26, Z3
+	VBROADCASTSS     8(CX), Z26
+	VFMADD231PS      Z24, Z26, Z4
+	VFMADD231PS      Z25, Z26, Z5
+	VBROADCASTSS     12(CX), Z26
+	VFMADD231PS      Z24, Z26, Z6
+	VFMADD231PS      Z25, Z26, Z7
+	VBROADCASTSS     16(CX), Z26
+	VFMADD231PS      Z24, Z26, Z8
+	VFMADD231PS      Z25, Z26, Z9
+	VBROADCASTSS     20(CX), Z26
+	VFMADD231PS      Z24, Z26, Z10
+	VFMADD231PS      Z25, Z26, Z11
+	VBROADCASTSS     24(CX), Z26
+	VFMADD231PS      Z24, Z26, Z12
+	VFMADD231PS      Z25, Z26, Z13
+	VBROADCASTSS     28(CX), Z26
+	VFMADD231PS      Z24, Z26, Z14
+	VFMADD231PS      Z25, Z26, Z15
+	VBROADCASTSS     32(CX), Z26
+	VFMADD231PS      Z24, Z26, Z16
+	VFMADD231PS      Z25, Z26, Z17
+	VBROADCASTSS     36(CX), Z26
+	VFMADD231PS      Z24, Z26, Z18
+	VFMADD231PS      Z25, Z26, Z19
+	VMOVUPS          (CX), Z24
+	VFMADD231PS.BCST (R9), Z24, Z20
+	VFMADD231PS.BCST 4(R9), Z24, Z21
+	VFMADD231PS.BCST 8(R9), Z24, Z22
+	VFMADD231PS.BCST 12(R9), Z24, Z23
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z24
+	VBROADCASTSS  hi+76(FP), Z25
+	VMAXPS        Z0, Z24, Z0
+	VMINPS        Z0, Z25, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z24, Z1
+	VMINPS        Z1, Z25, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z24, Z2
+	VMINPS        Z2, Z25, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z24, Z3
+	VMINPS        Z3, Z25, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z24, Z4
+	VMINPS        Z4, Z25, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z24, Z5
+	VMINPS        Z5, Z25, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z24, Z6
+	VMINPS        Z6, Z25, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z24, Z7
+	VMINPS        Z7, Z25, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z24, Z8
+	VMINPS        Z8, Z25, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z24, Z9
+	VMINPS        Z9, Z25, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z24, Z10
+	VMINPS        Z10, Z25, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z24, Z11
+	VMINPS        Z11, Z25, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z24, Z12
+	VMINPS        Z12, Z25, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z24, Z13
+	VMINPS        Z13, Z25, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z24, Z14
+	VMINPS        Z14, Z25, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z24, Z15
+	VMINPS        Z15, Z25, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z24, Z16
+	VMINPS        Z16, Z25, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z24, Z17
+	VMINPS        Z17, Z25, Z17
+	VMOVUPS       Z17, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z18, Z24, Z18
+	VMINPS        Z18, Z25, Z18
+	VMOVUPS       Z18, (AX)
+	VMAXPS        Z19, Z24, Z19
+	VMINPS        Z19, Z25, Z19
+	VMOVUPS       Z19, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z20, Z24, Z20
+	VMINPS        Z20, Z25, Z20
+	VMAXPS        Z21, Z24, Z21
+	VMINPS        Z21, Z25, Z21
+	VMAXPS        Z22, Z24, Z22
+	VMINPS        Z22, Z25, Z22
+	VMAXPS        Z23, Z24, Z23
+	VMINPS        Z23, Z25, Z23
+	VUNPCKLPS     Z21, Z20, Z0
+	VUNPCKLPS     Z23, Z22, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z21, Z20, Z1
+	VUNPCKHPS     Z23, Z22, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-80
@@ -4382,6 +9051,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z22
@@ -4588,6 +9258,439 @@ store:
 	VZEROUPPER
 	RET
 
+// func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner11x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z1, Z1
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z22
+	VMOVUPS      Z2, Z23
+	VMOVUPS      Z1, Z24
+	VMOVUPS      Z0, Z25
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	JMP          multiply
+
+one_each:
+	MOVL         $0x000007ff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z22
+	VMOVUPS      Z22, Z23
+	VMOVUPS      Z22, Z24
+	VMOVUPS      Z22, Z25
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS 40(DI), Z20
+	VBROADCASTSS 40(DI), Z21
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z26
+	VMOVUPS          64(DX), Z27
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z28
+	VFMADD231PS      Z26, Z28, Z0
+	VFMADD231PS      Z27, Z28, Z1
+	VBROADCASTSS     4(CX), Z28
+	VFMADD231PS      Z26, Z28, Z2
+	VFMADD231PS      Z27, Z28, Z3
+	VBROADCASTSS     8(CX), Z28
+	VFMADD231PS      Z26, Z28, Z4
+	VFMADD231PS      Z27, Z28, Z5
+	VBROADCASTSS     12(CX), Z28
+	VFMADD231PS      Z26, Z28, Z6
+	VFMADD231PS      Z27, Z28, Z7
+	VBROADCASTSS     16(CX), Z28
+	VFMADD231PS      Z26, Z28, Z8
+	VFMADD231PS      Z27, Z28, Z9
+	VBROADCASTSS     20(CX), Z28
+	VFMADD231PS      Z26, Z28, Z10
+	VFMADD231PS      Z27, Z28, Z11
+	VBROADCASTSS     24(CX), Z28
+	VFMADD231PS      Z26, Z28, Z12
+	VFMADD231PS      Z27, Z28, Z13
+	VBROADCASTSS     28(CX), Z28
+	VFMADD231PS      Z26, Z28, Z14
+	VFMADD231PS      Z27, Z28, Z15
+	VBROADCASTSS     32(CX), Z28
+	VFMADD231PS      Z26, Z28, Z16
+	VFMADD231PS      Z27, Z28, Z17
+	VBROADCASTSS     36(CX), Z28
+	VFMADD231PS      Z26, Z28, Z18
+	VFMADD231PS      Z27, Z28, Z19
+	VBROADCASTSS     40(CX), Z28
+	VFMADD231PS      Z26, Z28, Z20
+	VFMADD231PS      Z27, Z28, Z21
+	VMOVUPS          (CX), Z26
+	VFMADD231PS.BCST (R9), Z26, Z22
+	VFMADD231PS.BCST 4(R9), Z26, Z23
+	VFMADD231PS.BCST 8(R9), Z26, Z24
+	VFMADD231PS.BCST 12(R9), Z26, Z25
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z26
+	VMOVUPS          64(DX), Z27
+	ADDQ             BX, DX
+	VBROADCASTSS     44(CX), Z28
+	VFMADD231PS      Z26, Z28, Z0
+	VFMADD231PS      Z27, Z28, Z1
+	VBROADCASTSS     48(CX), Z28
+	VFMADD231PS      Z26, Z28, Z2
+	VFMADD231PS      Z27, Z28, Z3
+	VBROADCASTSS     52(CX), Z28
+	VFMADD231PS      Z26, Z28, Z4
+	VFMADD231PS      Z27, Z28, Z5
+	VBROADCASTSS     56(CX), Z28
+	VFMADD231PS      Z26, Z28, Z6
+	VFMADD231PS      Z27, Z28, Z7
+	VBROADCASTSS     60(CX), Z28
+	VFMADD231PS      Z26, Z28, Z8
+	VFMADD231PS      Z27, Z28, Z9
+	VBROADCASTSS     64(CX), Z28
+	VFMADD231PS      Z26, Z28, Z10
+	VFMADD231PS      Z27, Z28, Z11
+	VBROADCASTSS     68(CX), Z28
+	VFMADD231PS      Z26, Z28, Z12
+	VFMADD231PS      Z27, Z28, Z13
+	VBROADCASTSS     72(CX), Z28
+	VFMADD231PS      Z26, Z28, Z14
+	VFMADD231PS      Z27, Z28, Z15
+	VBROADCASTSS     76(CX), Z28
+	VFMADD231PS      Z26, Z28, Z16
+	VFMADD231PS      Z27, Z28, Z17
+	VBROADCASTSS     80(CX), Z28
+	VFMADD231PS      Z26, Z28, Z18
+	VFMADD231PS      Z27, Z28, Z19
+	VBROADCASTSS     84(CX), Z28
+	VFMADD231PS      Z26, Z28, Z20
+	VFMADD231PS      Z27, Z28, Z21
+	VMOVUPS          44(CX), Z26
+	VFMADD231PS.BCST (R9), Z26, Z22
+	VFMADD231PS.BCST 4(R9), Z26, Z23
+	VFMADD231PS.BCST 8(R9), Z26, Z24
+	VFMADD231PS.BCST 12(R9), Z26, Z25
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000058, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z26
+	VMOVUPS          64(DX), Z27
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z28
+	VFMADD231PS      Z26, Z28, Z0
+	VFMADD231PS      Z27, Z28, Z1
+	VBROADCASTSS     4(CX), Z28
+	VFMADD231PS      Z26, Z28, Z2
+	VFMADD231PS      Z27, Z28, Z3
+	VBROADCASTSS     8(CX), Z28
+	VFMADD231PS      Z26, Z28, Z4
+	VFMADD231PS      Z27, Z28, Z5
+	VBROADCASTSS     12(CX), Z28
+	VFMADD231PS      Z26, Z28, Z6
+	VFMADD231PS      Z27, Z28, Z7
+	VBROADCASTSS     16(CX), Z28
+	VFMADD231PS      Z26, Z28, Z8
+	VFMADD231PS      Z27, Z28, Z9
+	VBROADCASTSS     20(CX), Z28
+	VFMADD231PS      Z26, Z28, Z10
+	VFMADD231PS      Z27, Z28, Z11
+	VBROADCASTSS     24(CX), Z28
+	VFMADD231PS      Z26, Z28, Z12
+	VFMADD231PS      Z27, Z28, Z13
+	VBROADCASTSS     28(CX), Z28
+	VFMADD231PS      Z26, Z28, Z14
+	VFMADD231PS      Z27, Z28, Z15
+	VBROADCASTSS     32(CX), Z28
+	VFMADD231PS      Z26, Z28, Z16
+	VFMADD231PS      Z27, Z28, Z17
+	VBROADCASTSS     36(CX), Z28
+	VFMADD231PS      Z26, Z28, Z18
+	VFMADD231PS      Z27, Z28, Z19
+	VBROADCASTSS     40(CX), Z28
+	VFMADD231PS      Z26, Z28, Z20
+	VFMADD231PS      Z27, Z28, Z21
+	VMOVUPS          (CX), Z26
+	VFMADD231PS.BCST (R9), Z26, Z22
+	VFMADD231PS.BCST 4(R9), Z26, Z23
+	VFMADD231PS.BCST 8(R9), Z26, Z24
+	VFMADD231PS.BCST 12(R9), Z26, Z25
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z26
+	VBROADCASTSS  hi+76(FP), Z27
+	VMAXPS        Z0, Z26, Z0
+	VMINPS        Z0, Z27, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z26, Z1
+	VMINPS        Z1, Z27, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z26, Z2
+	VMINPS        Z2, Z27, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z26, Z3
+	VMINPS        Z3, Z27, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z26, Z4
+	VMINPS        Z4, Z27, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z26, Z5
+	VMINPS        Z5, Z27, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z26, Z6
+	VMINPS        Z6, Z27, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z26, Z7
+	VMINPS        Z7, Z27, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z26, Z8
+	VMINPS        Z8, Z27, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z26, Z9
+	VMINPS        Z9, Z27, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z26, Z10
+	VMINPS        Z10, Z27, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z26, Z11
+	VMINPS        Z11, Z27, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z26, Z12
+	VMINPS        Z12, Z27, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z26, Z13
+	VMINPS        Z13, Z27, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z26, Z14
+	VMINPS        Z14, Z27, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z26, Z15
+	VMINPS        Z15, Z27, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z26, Z16
+	VMINPS        Z16, Z27, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z26, Z17
+	VMINPS        Z17, Z27, Z17
+	VMOVUPS       Z17, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z18, Z26, Z18
+	VMINPS        Z18, Z27, Z18
+	VMOVUPS       Z18, (AX)
+	VMAXPS        Z19, Z26, Z19
+	VMINPS        Z19, Z27, Z19
+	VMOVUPS       Z19, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z20, Z26, Z20
+	VMINPS        Z20, Z27, Z20
+	VMOVUPS       Z20, (AX)
+	VMAXPS        Z21, Z26, Z21
+	VMINPS        Z21, Z27, Z21
+	VMOVUPS       Z21, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z22, Z26, Z22
+	VMINPS        Z22, Z27, Z22
+	VMAXPS        Z23, Z26, Z23
+	VMINPS        Z23, Z27, Z23
+	VMAXPS        Z24, Z26, Z24
+	VMINPS        Z24, Z27, Z24
+	VMAXPS        Z25, Z26, Z25
+	VMINPS        Z25, Z27, Z25
+	VUNPCKLPS     Z23, Z22, Z0
+	VUNPCKLPS     Z25, Z24, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z23, Z22, Z1
+	VUNPCKHPS     Z25, Z24, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-80
@@ -4708,6 +9811,7 @@ multiply:
 
 two:
 	PREFETCHT0   2048(CX)
+	PREFETCHT0   2112(CX)
 	PREFETCHT1   (DX)(SI*1)
 	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z24
@@ -4927,6 +10031,468 @@ store:
 	VMAXPS       Z23, Z24, Z23
 	VMINPS       Z23, Z25, Z23
 	VMOVUPS      Z23, 64(AX)
+	VZEROUPPER
+	RET
+
+// func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
+TEXT ·corner12x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         ldb+24(FP), BX
+	MOVQ         ahead+32(FP), SI
+	MOVQ         from+56(FP), DI
+	MOVQ         step+64(FP), R8
+	MOVQ         x+80(FP), R9
+	MOVQ         columns+104(FP), R10
+	KMOVW        R10, K1
+	CMPQ         R8, $-1
+	JE           one_each
+	MOVQ         moreFrom+96(FP), R10
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z4, Z4, Z4
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x00, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x01, X2, Z4, Z4
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z0, Z0
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z5, Z5
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z1, Z1
+	ADDQ         R8, R10
+	VMOVUPS.Z    (R10), K1, X2
+	VINSERTF32X4 $0x02, X2, Z4, Z4
+	VUNPCKLPS    Z5, Z0, Z2
+	VUNPCKLPS    Z4, Z1, Z6
+	VUNPCKLPD    Z6, Z2, Z3
+	VUNPCKHPD    Z6, Z2, Z2
+	VUNPCKHPS    Z5, Z0, Z0
+	VUNPCKHPS    Z4, Z1, Z4
+	VUNPCKLPD    Z4, Z0, Z1
+	VUNPCKHPD    Z4, Z0, Z0
+	VMOVUPS      Z3, Z24
+	VMOVUPS      Z2, Z25
+	VMOVUPS      Z1, Z26
+	VMOVUPS      Z0, Z27
+	VMOVUPS      (DI), Z0
+	VMOVUPS      64(DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	VMOVUPS      64(DI), Z3
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	JMP          multiply
+
+one_each:
+	MOVL         $0x00000fff, R8
+	KMOVW        R8, K2
+	VMOVUPS.Z    (DI), K2, Z24
+	VMOVUPS      Z24, Z25
+	VMOVUPS      Z24, Z26
+	VMOVUPS      Z24, Z27
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (DI), Z1
+	VBROADCASTSS 4(DI), Z2
+	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS 8(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS 16(DI), Z8
+	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS 20(DI), Z10
+	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS 24(DI), Z12
+	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS 28(DI), Z14
+	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS 32(DI), Z16
+	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS 36(DI), Z18
+	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS 40(DI), Z20
+	VBROADCASTSS 40(DI), Z21
+	VBROADCASTSS 44(DI), Z22
+	VBROADCASTSS 44(DI), Z23
+
+multiply:
+	MOVQ       c+40(FP), DI
+	MOVQ       ldc+48(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	MOVQ       AX, DI
+	SHRQ       $0x01, DI
+	TESTQ      DI, DI
+	JZ         two_done
+
+two:
+	PREFETCHT0       2048(CX)
+	PREFETCHT0       2112(CX)
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z28
+	VMOVUPS          64(DX), Z29
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z30
+	VFMADD231PS      Z28, Z30, Z0
+	VFMADD231PS      Z29, Z30, Z1
+	VBROADCASTSS     4(CX), Z30
+	VFMADD231PS      Z28, Z30, Z2
+	VFMADD231PS      Z29, Z30, Z3
+	VBROADCASTSS     8(CX), Z30
+	VFMADD231PS      Z28, Z30, Z4
+	VFMADD231PS      Z29, Z30, Z5
+	VBROADCASTSS     12(CX), Z30
+	VFMADD231PS      Z28, Z30, Z6
+	VFMADD231PS      Z29, Z30, Z7
+	VBROADCASTSS     16(CX), Z30
+	VFMADD231PS      Z28, Z30, Z8
+	VFMADD231PS      Z29, Z30, Z9
+	VBROADCASTSS     20(CX), Z30
+	VFMADD231PS      Z28, Z30, Z10
+	VFMADD231PS      Z29, Z30, Z11
+	VBROADCASTSS     24(CX), Z30
+	VFMADD231PS      Z28, Z30, Z12
+	VFMADD231PS      Z29, Z30, Z13
+	VBROADCASTSS     28(CX), Z30
+	VFMADD231PS      Z28, Z30, Z14
+	VFMADD231PS      Z29, Z30, Z15
+	VBROADCASTSS     32(CX), Z30
+	VFMADD231PS      Z28, Z30, Z16
+	VFMADD231PS      Z29, Z30, Z17
+	VBROADCASTSS     36(CX), Z30
+	VFMADD231PS      Z28, Z30, Z18
+	VFMADD231PS      Z29, Z30, Z19
+	VBROADCASTSS     40(CX), Z30
+	VFMADD231PS      Z28, Z30, Z20
+	VFMADD231PS      Z29, Z30, Z21
+	VBROADCASTSS     44(CX), Z30
+	VFMADD231PS      Z28, Z30, Z22
+	VFMADD231PS      Z29, Z30, Z23
+	VMOVUPS          (CX), Z28
+	VFMADD231PS.BCST (R9), Z28, Z24
+	VFMADD231PS.BCST 4(R9), Z28, Z25
+	VFMADD231PS.BCST 8(R9), Z28, Z26
+	VFMADD231PS.BCST 12(R9), Z28, Z27
+	ADDQ             $0x00000010, R9
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z28
+	VMOVUPS          64(DX), Z29
+	ADDQ             BX, DX
+	VBROADCASTSS     48(CX), Z30
+	VFMADD231PS      Z28, Z30, Z0
+	VFMADD231PS      Z29, Z30, Z1
+	VBROADCASTSS     52(CX), Z30
+	VFMADD231PS      Z28, Z30, Z2
+	VFMADD231PS      Z29, Z30, Z3
+	VBROADCASTSS     56(CX), Z30
+	VFMADD231PS      Z28, Z30, Z4
+	VFMADD231PS      Z29, Z30, Z5
+	VBROADCASTSS     60(CX), Z30
+	VFMADD231PS      Z28, Z30, Z6
+	VFMADD231PS      Z29, Z30, Z7
+	VBROADCASTSS     64(CX), Z30
+	VFMADD231PS      Z28, Z30, Z8
+	VFMADD231PS      Z29, Z30, Z9
+	VBROADCASTSS     68(CX), Z30
+	VFMADD231PS      Z28, Z30, Z10
+	VFMADD231PS      Z29, Z30, Z11
+	VBROADCASTSS     72(CX), Z30
+	VFMADD231PS      Z28, Z30, Z12
+	VFMADD231PS      Z29, Z30, Z13
+	VBROADCASTSS     76(CX), Z30
+	VFMADD231PS      Z28, Z30, Z14
+	VFMADD231PS      Z29, Z30, Z15
+	VBROADCASTSS     80(CX), Z30
+	VFMADD231PS      Z28, Z30, Z16
+	VFMADD231PS      Z29, Z30, Z17
+	VBROADCASTSS     84(CX), Z30
+	VFMADD231PS      Z28, Z30, Z18
+	VFMADD231PS      Z29, Z30, Z19
+	VBROADCASTSS     88(CX), Z30
+	VFMADD231PS      Z28, Z30, Z20
+	VFMADD231PS      Z29, Z30, Z21
+	VBROADCASTSS     92(CX), Z30
+	VFMADD231PS      Z28, Z30, Z22
+	VFMADD231PS      Z29, Z30, Z23
+	VMOVUPS          48(CX), Z28
+	VFMADD231PS.BCST (R9), Z28, Z24
+	VFMADD231PS.BCST 4(R9), Z28, Z25
+	VFMADD231PS.BCST 8(R9), Z28, Z26
+	VFMADD231PS.BCST 12(R9), Z28, Z27
+	ADDQ             $0x00000010, R9
+	ADDQ             $0x00000060, CX
+	DECQ             DI
+	JNZ              two
+
+two_done:
+	TESTQ            $0x00000001, AX
+	JZ               store
+	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       64(DX)(SI*1)
+	VMOVUPS          (DX), Z28
+	VMOVUPS          64(DX), Z29
+	ADDQ             BX, DX
+	VBROADCASTSS     (CX), Z30
+	VFMADD231PS      Z28, Z30, Z0
+	VFMADD231PS      Z29, Z30, Z1
+	VBROADCASTSS     4(CX), Z30
+	VFMADD231PS      Z28, Z30, Z2
+	VFMADD231PS      Z29, Z30, Z3
+	VBROADCASTSS     8(CX), Z30
+	VFMADD231PS      Z28, Z30, Z4
+	VFMADD231PS      Z29, Z30, Z5
+	VBROADCASTSS     12(CX), Z30
+	VFMADD231PS      Z28, Z30, Z6
+	VFMADD231PS      Z29, Z30, Z7
+	VBROADCASTSS     16(CX), Z30
+	VFMADD231PS      Z28, Z30, Z8
+	VFMADD231PS      Z29, Z30, Z9
+	VBROADCASTSS     20(CX), Z30
+	VFMADD231PS      Z28, Z30, Z10
+	VFMADD231PS      Z29, Z30, Z11
+	VBROADCASTSS     24(CX), Z30
+	VFMADD231PS      Z28, Z30, Z12
+	VFMADD231PS      Z29, Z30, Z13
+	VBROADCASTSS     28(CX), Z30
+	VFMADD231PS      Z28, Z30, Z14
+	VFMADD231PS      Z29, Z30, Z15
+	VBROADCASTSS     32(CX), Z30
+	VFMADD231PS      Z28, Z30, Z16
+	VFMADD231PS      Z29, Z30, Z17
+	VBROADCASTSS     36(CX), Z30
+	VFMADD231PS      Z28, Z30, Z18
+	VFMADD231PS      Z29, Z30, Z19
+	VBROADCASTSS     40(CX), Z30
+	VFMADD231PS      Z28, Z30, Z20
+	VFMADD231PS      Z29, Z30, Z21
+	VBROADCASTSS     44(CX), Z30
+	VFMADD231PS      Z28, Z30, Z22
+	VFMADD231PS      Z29, Z30, Z23
+	VMOVUPS          (CX), Z28
+	VFMADD231PS.BCST (R9), Z28, Z24
+	VFMADD231PS.BCST 4(R9), Z28, Z25
+	VFMADD231PS.BCST 8(R9), Z28, Z26
+	VFMADD231PS.BCST 12(R9), Z28, Z27
+	ADDQ             $0x00000010, R9
+
+store:
+	MOVQ          c+40(FP), AX
+	MOVQ          ldc+48(FP), CX
+	VBROADCASTSS  lo+72(FP), Z28
+	VBROADCASTSS  hi+76(FP), Z29
+	VMAXPS        Z0, Z28, Z0
+	VMINPS        Z0, Z29, Z0
+	VMOVUPS       Z0, (AX)
+	VMAXPS        Z1, Z28, Z1
+	VMINPS        Z1, Z29, Z1
+	VMOVUPS       Z1, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z2, Z28, Z2
+	VMINPS        Z2, Z29, Z2
+	VMOVUPS       Z2, (AX)
+	VMAXPS        Z3, Z28, Z3
+	VMINPS        Z3, Z29, Z3
+	VMOVUPS       Z3, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z4, Z28, Z4
+	VMINPS        Z4, Z29, Z4
+	VMOVUPS       Z4, (AX)
+	VMAXPS        Z5, Z28, Z5
+	VMINPS        Z5, Z29, Z5
+	VMOVUPS       Z5, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z6, Z28, Z6
+	VMINPS        Z6, Z29, Z6
+	VMOVUPS       Z6, (AX)
+	VMAXPS        Z7, Z28, Z7
+	VMINPS        Z7, Z29, Z7
+	VMOVUPS       Z7, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z8, Z28, Z8
+	VMINPS        Z8, Z29, Z8
+	VMOVUPS       Z8, (AX)
+	VMAXPS        Z9, Z28, Z9
+	VMINPS        Z9, Z29, Z9
+	VMOVUPS       Z9, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z10, Z28, Z10
+	VMINPS        Z10, Z29, Z10
+	VMOVUPS       Z10, (AX)
+	VMAXPS        Z11, Z28, Z11
+	VMINPS        Z11, Z29, Z11
+	VMOVUPS       Z11, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z12, Z28, Z12
+	VMINPS        Z12, Z29, Z12
+	VMOVUPS       Z12, (AX)
+	VMAXPS        Z13, Z28, Z13
+	VMINPS        Z13, Z29, Z13
+	VMOVUPS       Z13, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z14, Z28, Z14
+	VMINPS        Z14, Z29, Z14
+	VMOVUPS       Z14, (AX)
+	VMAXPS        Z15, Z28, Z15
+	VMINPS        Z15, Z29, Z15
+	VMOVUPS       Z15, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z16, Z28, Z16
+	VMINPS        Z16, Z29, Z16
+	VMOVUPS       Z16, (AX)
+	VMAXPS        Z17, Z28, Z17
+	VMINPS        Z17, Z29, Z17
+	VMOVUPS       Z17, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z18, Z28, Z18
+	VMINPS        Z18, Z29, Z18
+	VMOVUPS       Z18, (AX)
+	VMAXPS        Z19, Z28, Z19
+	VMINPS        Z19, Z29, Z19
+	VMOVUPS       Z19, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z20, Z28, Z20
+	VMINPS        Z20, Z29, Z20
+	VMOVUPS       Z20, (AX)
+	VMAXPS        Z21, Z28, Z21
+	VMINPS        Z21, Z29, Z21
+	VMOVUPS       Z21, 64(AX)
+	ADDQ          CX, AX
+	VMAXPS        Z22, Z28, Z22
+	VMINPS        Z22, Z29, Z22
+	VMOVUPS       Z22, (AX)
+	VMAXPS        Z23, Z28, Z23
+	VMINPS        Z23, Z29, Z23
+	VMOVUPS       Z23, 64(AX)
+	MOVQ          moreC+88(FP), AX
+	VMAXPS        Z24, Z28, Z24
+	VMINPS        Z24, Z29, Z24
+	VMAXPS        Z25, Z28, Z25
+	VMINPS        Z25, Z29, Z25
+	VMAXPS        Z26, Z28, Z26
+	VMINPS        Z26, Z29, Z26
+	VMAXPS        Z27, Z28, Z27
+	VMINPS        Z27, Z29, Z27
+	VUNPCKLPS     Z25, Z24, Z0
+	VUNPCKLPS     Z27, Z26, Z1
+	VUNPCKLPD     Z1, Z0, Z2
+	VUNPCKHPD     Z1, Z0, Z0
+	VUNPCKHPS     Z25, Z24, Z1
+	VUNPCKHPS     Z27, Z26, Z3
+	VUNPCKLPD     Z3, Z1, Z4
+	VUNPCKHPD     Z3, Z1, Z1
+	VEXTRACTF32X4 $0x00, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x00, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x01, Z1, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z2, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z0, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z4, K1, (AX)
+	ADDQ          CX, AX
+	VEXTRACTF32X4 $0x02, Z1, K1, (AX)
 	VZEROUPPER
 	RET
 
@@ -5551,58 +11117,6 @@ one_done:
 	VMOVUPD Z21, (BX)
 	VMOVUPD Z22, 64(BX)
 	VMOVUPD Z23, 128(BX)
-	VZEROUPPER
-	RET
-
-// func columnAVX512(k int, a *float32, apart int, step int, x *float32, sums *float32)
-// Requires: AVX, AVX512F
-TEXT ·columnAVX512(SB), NOSPLIT, $0-48
-	MOVQ    k+0(FP), AX
-	MOVQ    a+8(FP), CX
-	MOVQ    apart+16(FP), DX
-	MOVQ    step+24(FP), BX
-	MOVQ    x+32(FP), SI
-	MOVQ    sums+40(FP), DI
-	MOVQ    DX, R8
-	ADDQ    DX, R8
-	ADDQ    DX, R8
-	LEAQ    (CX)(DX*4), R9
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	VMOVUPS 320(DI), Z5
-	VMOVUPS 384(DI), Z6
-	VMOVUPS 448(DI), Z7
-	TESTQ   AX, AX
-	JZ      one_done
-
-one:
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  (CX), Z8, Z0
-	VFMADD231PS  (CX)(DX*1), Z8, Z1
-	VFMADD231PS  (CX)(DX*2), Z8, Z2
-	VFMADD231PS  (CX)(R8*1), Z8, Z3
-	VFMADD231PS  (R9), Z8, Z4
-	VFMADD231PS  (R9)(DX*1), Z8, Z5
-	VFMADD231PS  (R9)(DX*2), Z8, Z6
-	VFMADD231PS  (R9)(R8*1), Z8, Z7
-	ADDQ         BX, CX
-	ADDQ         BX, R9
-	ADDQ         $0x00000004, SI
-	DECQ         AX
-	JNZ          one
-
-one_done:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, 384(DI)
-	VMOVUPS Z7, 448(DI)
 	VZEROUPPER
 	RET
 
@@ -7313,34 +12827,44 @@ one_done:
 	VZEROUPPER
 	RET
 
-// func foursAVX512(out *float32, x *float32, plane int, vectors int)
+// func foursAVX512(out *float32, x *float32, plane int, outStep int, step int, rows int, vectors int)
 // Requires: AVX, AVX512F
-TEXT ·foursAVX512(SB), NOSPLIT, $0-32
+TEXT ·foursAVX512(SB), NOSPLIT, $0-56
 	MOVQ  out+0(FP), AX
 	MOVQ  x+8(FP), CX
 	MOVQ  plane+16(FP), DX
-	MOVQ  vectors+24(FP), BX
-	TESTQ BX, BX
+	MOVQ  outStep+24(FP), BX
+	MOVQ  step+32(FP), SI
+	MOVQ  rows+40(FP), DI
+	MOVQ  vectors+48(FP), R8
+	TESTQ DI, DI
+	JZ    row_done
+
+row:
+	MOVQ  AX, R9
+	MOVQ  CX, R10
+	MOVQ  R8, R11
+	TESTQ R11, R11
 	JZ    one_done
 
 one:
-	MOVQ         AX, SI
-	VMOVUPS      (CX), X0
-	VINSERTF32X4 $0x01, 64(CX), Z0, Z0
-	VINSERTF32X4 $0x02, 128(CX), Z0, Z0
-	VINSERTF32X4 $0x03, 192(CX), Z0, Z0
-	VMOVUPS      16(CX), X1
-	VINSERTF32X4 $0x01, 80(CX), Z1, Z1
-	VINSERTF32X4 $0x02, 144(CX), Z1, Z1
-	VINSERTF32X4 $0x03, 208(CX), Z1, Z1
-	VMOVUPS      32(CX), X2
-	VINSERTF32X4 $0x01, 96(CX), Z2, Z2
-	VINSERTF32X4 $0x02, 160(CX), Z2, Z2
-	VINSERTF32X4 $0x03, 224(CX), Z2, Z2
-	VMOVUPS      48(CX), X3
-	VINSERTF32X4 $0x01, 112(CX), Z3, Z3
-	VINSERTF32X4 $0x02, 176(CX), Z3, Z3
-	VINSERTF32X4 $0x03, 240(CX), Z3, Z3
+	MOVQ         R9, R12
+	VMOVUPS      (R10), X0
+	VINSERTF32X4 $0x01, 64(R10), Z0, Z0
+	VINSERTF32X4 $0x02, 128(R10), Z0, Z0
+	VINSERTF32X4 $0x03, 192(R10), Z0, Z0
+	VMOVUPS      16(R10), X1
+	VINSERTF32X4 $0x01, 80(R10), Z1, Z1
+	VINSERTF32X4 $0x02, 144(R10), Z1, Z1
+	VINSERTF32X4 $0x03, 208(R10), Z1, Z1
+	VMOVUPS      32(R10), X2
+	VINSERTF32X4 $0x01, 96(R10), Z2, Z2
+	VINSERTF32X4 $0x02, 160(R10), Z2, Z2
+	VINSERTF32X4 $0x03, 224(R10), Z2, Z2
+	VMOVUPS      48(R10), X3
+	VINSERTF32X4 $0x01, 112(R10), Z3, Z3
+	VINSERTF32X4 $0x02, 176(R10), Z3, Z3
+	VINSERTF32X4 $0x03, 240(R10), Z3, Z3
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
 	VUNPCKLPD    Z5, Z4, Z6
@@ -7349,30 +12873,30 @@ one:
 	VUNPCKHPS    Z3, Z2, Z11
 	VUNPCKLPD    Z11, Z5, Z12
 	VUNPCKHPD    Z11, Z5, Z5
-	VMOVUPS      Z6, (SI)
-	ADDQ         DX, SI
-	VMOVUPS      Z4, (SI)
-	ADDQ         DX, SI
-	VMOVUPS      Z12, (SI)
-	ADDQ         DX, SI
-	VMOVUPS      Z5, (SI)
-	ADDQ         DX, SI
-	VMOVUPS      16(CX), X7
-	VINSERTF32X4 $0x01, 80(CX), Z7, Z7
-	VINSERTF32X4 $0x02, 144(CX), Z7, Z7
-	VINSERTF32X4 $0x03, 208(CX), Z7, Z7
-	VMOVUPS      32(CX), X8
-	VINSERTF32X4 $0x01, 96(CX), Z8, Z8
-	VINSERTF32X4 $0x02, 160(CX), Z8, Z8
-	VINSERTF32X4 $0x03, 224(CX), Z8, Z8
-	VMOVUPS      48(CX), X9
-	VINSERTF32X4 $0x01, 112(CX), Z9, Z9
-	VINSERTF32X4 $0x02, 176(CX), Z9, Z9
-	VINSERTF32X4 $0x03, 240(CX), Z9, Z9
-	VMOVUPS      64(CX), X10
-	VINSERTF32X4 $0x01, 128(CX), Z10, Z10
-	VINSERTF32X4 $0x02, 192(CX), Z10, Z10
-	VINSERTF32X4 $0x03, 256(CX), Z10, Z10
+	VMOVUPS      Z6, (R12)
+	ADDQ         DX, R12
+	VMOVUPS      Z4, (R12)
+	ADDQ         DX, R12
+	VMOVUPS      Z12, (R12)
+	ADDQ         DX, R12
+	VMOVUPS      Z5, (R12)
+	ADDQ         DX, R12
+	VMOVUPS      16(R10), X7
+	VINSERTF32X4 $0x01, 80(R10), Z7, Z7
+	VINSERTF32X4 $0x02, 144(R10), Z7, Z7
+	VINSERTF32X4 $0x03, 208(R10), Z7, Z7
+	VMOVUPS      32(R10), X8
+	VINSERTF32X4 $0x01, 96(R10), Z8, Z8
+	VINSERTF32X4 $0x02, 160(R10), Z8, Z8
+	VINSERTF32X4 $0x03, 224(R10), Z8, Z8
+	VMOVUPS      48(R10), X9
+	VINSERTF32X4 $0x01, 112(R10), Z9, Z9
+	VINSERTF32X4 $0x02, 176(R10), Z9, Z9
+	VINSERTF32X4 $0x03, 240(R10), Z9, Z9
+	VMOVUPS      64(R10), X10
+	VINSERTF32X4 $0x01, 128(R10), Z10, Z10
+	VINSERTF32X4 $0x02, 192(R10), Z10, Z10
+	VINSERTF32X4 $0x03, 256(R10), Z10, Z10
 	VUNPCKLPS    Z8, Z7, Z4
 	VUNPCKLPS    Z10, Z9, Z5
 	VUNPCKLPD    Z5, Z4, Z6
@@ -7381,16 +12905,22 @@ one:
 	VUNPCKHPS    Z10, Z9, Z11
 	VUNPCKLPD    Z11, Z5, Z12
 	VUNPCKHPD    Z11, Z5, Z5
-	VMOVUPS      Z6, (SI)
-	ADDQ         DX, SI
-	VMOVUPS      Z4, (SI)
-	ADDQ         DX, SI
-	ADDQ         $0x00000100, CX
-	ADDQ         $0x00000040, AX
-	DECQ         BX
+	VMOVUPS      Z6, (R12)
+	ADDQ         DX, R12
+	VMOVUPS      Z4, (R12)
+	ADDQ         DX, R12
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000040, R9
+	DECQ         R11
 	JNZ          one
 
 one_done:
+	ADDQ BX, AX
+	ADDQ SI, CX
+	DECQ DI
+	JNZ  row
+
+row_done:
 	VZEROUPPER
 	RET
 

@@ -9,4 +9,9 @@ var tilesAVX512 = [2][]tileKernel{
 	{tile1x32AVX512, tile2x32AVX512, tile3x32AVX512, tile4x32AVX512, tile5x32AVX512, tile6x32AVX512, tile7x32AVX512, tile8x32AVX512, tile9x32AVX512, tile10x32AVX512, tile11x32AVX512, tile12x32AVX512},
 }
 
+var cornersAVX512 = [2][]cornerKernel{
+	{corner1x16AVX512, corner2x16AVX512, corner3x16AVX512, corner4x16AVX512, corner5x16AVX512, corner6x16AVX512, corner7x16AVX512, corner8x16AVX512, corner9x16AVX512, corner10x16AVX512, corner11x16AVX512, corner12x16AVX512},
+	{corner1x32AVX512, corner2x32AVX512, corner3x32AVX512, corner4x32AVX512, corner5x32AVX512, corner6x32AVX512, corner7x32AVX512, corner8x32AVX512, corner9x32AVX512, corner10x32AVX512, corner11x32AVX512, corner12x32AVX512},
+}
+
 var widesAVX512 = []wideKernel{wide1x24AVX512, wide2x24AVX512, wide3x24AVX512, wide4x24AVX512, wide5x24AVX512, wide6x24AVX512, wide7x24AVX512, wide8x24AVX512}

@@ -14,8 +14,9 @@ type kernels struct {
 	name string
 	tiling
 	vectors   vectorFunctions
-	tiles     [2][]tileKernel // by registers per row and by rows, both minus one
-	wides     []wideKernel    // by rows minus one
+	tiles     [2][]tileKernel   // by registers per row and by rows, both minus one
+	corners   [2][]cornerKernel // likewise, with one and four further columns; only for AVX-512
+	wides     []wideKernel      // by rows minus one
 	functions [numFunctions]func(out, in *float32, registers int)
 	winograd  transforms                                                 // none in plain Go and for NEON
 	windows   map[windowShape]windowKernel                               // likewise
@@ -27,6 +28,11 @@ var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}
 
 // A tileKernel multiplies one tile. Distances are in bytes.
 type tileKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+
+// A cornerKernel also multiplies columns of b that follow the tile's, or a later
+// tile's. The bits of `columns` select them.
+type cornerKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32,
+	x, moreC, moreFrom *float32, columns int)
 
 // A tapsKernel computes Taps for whole registers.
 type tapsKernel func(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
@@ -44,6 +50,11 @@ func (l level) tile(t *tile) {
 	step := t.step
 	if step != oneEach {
 		step *= 4
+	}
+	if t.columns > 0 {
+		levels[l].corners[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, 4*t.ahead, data(t.c), 4*t.ldc,
+			data(t.from), step, t.lo, t.hi, data(t.x), data(t.moreC), data(t.moreFrom), 1<<t.columns-1)
+		return
 	}
 	levels[l].tiles[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, 4*t.ahead,
 		data(t.c), 4*t.ldc, data(t.from), step, t.lo, t.hi)

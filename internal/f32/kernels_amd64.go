@@ -29,12 +29,11 @@ var levels = [...]kernels{
 		column:    columnAVX2,
 	},
 	withAVX512: {
-		name: "AVX-512", tiling: tiling{12, 16, 192, 8, 8, 24}, tiles: tilesAVX512, wides: widesAVX512,
+		name: "AVX-512", tiling: tiling{12, 16, 192, 4, 8, 24}, tiles: tilesAVX512, corners: cornersAVX512, wides: widesAVX512,
 		vectors:   assembly{dotAVX512, axpyAVX512, lineAVX512, timesAVX512, largerAVX512, largestAVX512, widenAVX512, centreAVX512}.vectors(16),
 		functions: [...]func(out, in *float32, registers int){expAVX512, erfAVX512, tanhAVX512, sigmoidAVX512, geluAVX512},
 		winograd:  transforms{foursAVX512, winogradWeightsAVX512, winogradInAVX512, winogradOutAVX512, halvesAVX512, copyRowsAVX512},
 		windows:   windowsAVX2,
-		column:    columnAVX512,
 	},
 }
 

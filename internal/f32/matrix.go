@@ -17,6 +17,9 @@ type tile struct {
 	from             []float32 // the product is added to these values
 	step             int       // distance between the rows in `from`, or oneEach for one value per row
 	lo, hi           float32
+	// Columns that are multiplied on their own.
+	columns            int
+	x, moreC, moreFrom []float32
 }
 
 const oneEach = -1
@@ -49,7 +52,9 @@ type block struct {
 	bias    []float32
 	lo, hi  float32
 	own     []float32 // memory for a tile that extends beyond c
-	column  []float32 // column n of b, or nil
+	columns int       // number of columns after the others that are multiplied on their own
+	column  []float32 // these columns of b, packed, or nil
+	at, end int       // first column of the tile whose kernel multiplies them too, and of these columns
 }
 
 // begin returns block number `depth` of a product that is cut along k. Only the
@@ -74,6 +79,9 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
+	if p.k <= 96 {
+		group = 1 // writing c takes longest, and is faster row by row
+	}
 	for first := 0; first < s.count; first += group {
 		last := min(first+group, s.count)
 		for j := 0; j < p.n; j += width {
@@ -87,6 +95,9 @@ func (p *block) multiply() {
 				var row int
 				row, t.rows = s.part(i)
 				t.a = p.a[row*p.k:][:t.rows*p.k]
+				if t.columns = 0; p.columns > 0 && j == p.at && levels[p.level].column == nil {
+					p.corner(&t, row)
+				}
 				if whole := t.vectors * p.lanes; whole > wide {
 					p.edge(&t, row, j, wide, whole)
 				} else {
@@ -94,9 +105,17 @@ func (p *block) multiply() {
 				}
 			}
 		}
-		if p.column != nil {
+		if p.columns > 0 && levels[p.level].column != nil {
 			p.oneColumn(s, first, last)
 		}
+	}
+}
+
+// corner adds the columns on their own to the tile at row i.
+func (p *block) corner(t *tile, i int) {
+	t.columns, t.x, t.moreC, t.moreFrom = p.columns, p.column, p.c[i*p.ldc+p.end:], zeros[:]
+	if p.start == itself {
+		t.moreFrom = t.moreC
 	}
 }
 

@@ -62,7 +62,7 @@ func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []floa
 	for i := range offsets {
 		offsets[i] = i * ldb
 	}
-	l.product(c, ldc, b, offsets, n, nil, scratch)
+	l.product(c, ldc, b, offsets, ldb, n, nil, scratch)
 }
 
 // MulRows sets c = a·b with an optional epilogue. Row i of b is the n values
@@ -71,37 +71,51 @@ func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, 
 	if len(offsets) != l.k {
 		panic("f32: the number of offsets differs from the columns of the matrix")
 	}
-	for _, o := range offsets {
-		checkMatrix("b", b[o:], n, 1, n)
-	}
-	l.product(c, ldc, b, offsets, n, e, scratch)
-}
-
-// product reads b in place if its rows are equally far apart and consist of
-// aligned registers. Reading other rows for each strip of a would cost more than
-// packing them once.
-func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
-	checkMatrix("c", c, ldc, l.m, n)
-	checkBias(e, l.m)
-	t := l.level.tiling()
-	var column []float32 // the last column of b, if it is multiplied on its own
-	if few := n % t.lanes; 0 < few && few <= t.few {
-		n -= few
-		if few == 1 && n > 0 && levels[l.level].column != nil {
-			column, scratch = take(scratch, l.k)
-			packPlain(column, b[n:], offsets, 1)
-		} else {
-			l.fewColumns(c[n:], ldc, b[n:], offsets, few, e, scratch)
-		}
-	}
-	ldb := t.lanes
+	ldb := l.level.tiling().lanes
 	if l.k > 1 {
 		ldb = offsets[1] - offsets[0]
 	}
-	inPlace := ldb > 0 && (n|ldb|offsets[0])%t.lanes == 0
 	for i, o := range offsets {
-		inPlace = inPlace && o == offsets[0]+i*ldb
+		checkMatrix("b", b[o:], n, 1, n)
+		if o != offsets[0]+i*ldb {
+			ldb = 0
+		}
 	}
+	l.product(c, ldc, b, offsets, ldb, n, e, scratch)
+}
+
+// product reads b in place if its rows are equally far apart, by ldb, and
+// consist of aligned registers. Reading other rows for each strip of a would cost more than
+// packing them once.
+func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, ldb, n int, e *Epilogue, scratch []float32) {
+	checkMatrix("c", c, ldc, l.m, n)
+	checkBias(e, l.m)
+	t := l.level.tiling()
+	few := n % t.lanes
+	var column []float32 // the last columns of b, if a kernel multiplies them beside others
+	width, at := 1, 0    // the distance between their rows, and a column of the block that they belong to
+	if 0 < few && few <= t.few {
+		n -= few
+		alone, corners := levels[l.level].column != nil, levels[l.level].corners[0] != nil
+		switch {
+		case few == 1 && n > 0 && (alone || corners && n%t.width() != 0):
+			at = n - t.lanes
+		case few <= 4 && n >= t.width() && corners:
+			width = 4
+		default:
+			l.fewColumns(c[n:], ldc, b[n:], offsets, few, e, scratch)
+			few = 0
+		}
+		if few > 0 {
+			column, scratch = take(scratch, l.k*width)
+			for i, o := range offsets {
+				for j, v := range b[o+n:][:few] {
+					column[i*width+j] = v
+				}
+			}
+		}
+	}
+	inPlace := ldb > 0 && (n|ldb|offsets[0])%t.lanes == 0
 	own, right := take(scratch, t.ownTile())
 	depths := t.depths(l.k)
 	for j := 0; j < n; j += blockColumns {
@@ -116,8 +130,8 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, n int, 
 				l.level.packRight(right, b[j:], offsets[first:][:deep], wide)
 				p.b = right
 			}
-			if column != nil && j+wide == n {
-				p.column = column[first:][:deep]
+			if column != nil && j <= at && at < j+wide {
+				p.column, p.columns, p.at, p.end = column[first*width:][:deep*width], few, at-j, n-j
 			}
 			p.multiply()
 		}

@@ -65,7 +65,8 @@ func (p Plane) down(k int) (all, atOnce int) {
 // A winogradMemory holds the scratch memory of Convolve. Distances between the
 // 36 values of one thing are `step`.
 type winogradMemory struct {
-	line                  []float32 // a padded row of an image
+	lines                 []float32 // padded rows of an image
+	pitch                 int       // the distance between them
 	phases                []float32 // an image, see lay
 	phase                 int       // the length of each of the 24 phases
 	values, weights, sums transformed
@@ -92,7 +93,8 @@ func (w *winogradMemory) layOut(p Plane, m, k int, scratch []float32) (size int)
 			*to, scratch = take(scratch, n)
 		}
 	}
-	cut(&w.line, 4*roundUp(p.across(), lanes)+4)
+	w.pitch = 4*p.across() + 2
+	cut(&w.lines, (4*rows+1)*w.pitch+4*roundUp(p.across(), lanes)+4)
 	cut(&w.phases, 24*w.phase+lanes)
 	for _, x := range []*transformed{&w.values, &w.weights, &w.sums} {
 		cut(&x.data, 36*x.step)
@@ -112,7 +114,7 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 	checkBias(e, w.m)
 	var own winogradMemory
 	own.layOut(p, w.m, w.k, scratch)
-	clear(own.line)
+	clear(own.lines)
 	clear(own.phases) // the values beyond the last tile must not be NaN
 	l, lanes := active, active.tiling().lanes
 	offsets := make([]int, w.k)
@@ -136,7 +138,7 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 			l.winogradWeights(own.weights, block)
 			for i := range 36 {
 				left := Left{l, m, w.k, own.weights.data[i*own.weights.step:]}
-				left.product(own.sums.data[i*own.sums.step:], own.ld, own.values.data[i*own.values.step:], offsets, columns, nil, own.rest)
+				left.product(own.sums.data[i*own.sums.step:], own.ld, own.values.data[i*own.values.step:], offsets, own.ld, columns, nil, own.rest)
 			}
 			for i := range m {
 				own.finish(l, p, out[(c+i)*p.OutH*p.OutW:][:p.OutH*p.OutW], e, i, c+i, first, down)
@@ -149,14 +151,16 @@ func (w *Winograd) Convolve(out, x []float32, p Plane, e *Epilogue, scratch []fl
 // values of the tiles is a contiguous run. Value (i, j) of tile t is in phase
 // 6·(i%4) + j, at i/4·across + t.
 func (w *winogradMemory) lay(l level, p Plane, x []float32, first, down int) {
-	for row := range 4*down + 2 {
-		own := w.line[p.Left:][:p.InW]
-		if y := 4*first + row - p.Top; y >= 0 && y < p.InH {
-			copy(own, x[y*p.InW:])
-		} else {
-			clear(own)
-		}
-		l.fours(w.phases[row%4*6*w.phase+row/4*p.across():], w.line, w.phase, p.across())
+	rows, y := 4*down+2, 4*first-p.Top // y is the row of the image that the first one holds
+	begin := min(max(0, -y), rows)
+	end := max(begin, min(rows, p.InH-y))
+	clear(w.lines[:begin*w.pitch])
+	clear(w.lines[end*w.pitch : rows*w.pitch])
+	if begin < end {
+		CopyRows(w.lines[begin*w.pitch+p.Left:], x[(y+begin)*p.InW:], w.pitch, p.InW, p.InW, end-begin, 0)
+	}
+	for i := range 4 {
+		l.fours(w.phases[i*6*w.phase:], w.lines[i*w.pitch:], w.phase, p.across(), 4*w.pitch, (rows-i+3)/4)
 	}
 }
 
@@ -178,7 +182,7 @@ func (w *winogradMemory) finish(l level, p Plane, out []float32, e *Epilogue, i,
 // transforms holds the kernels of Winograd, Halves and CopyRows. Distances are
 // in bytes.
 type transforms struct {
-	fours           func(out, x *float32, plane, registers int)
+	fours           func(out, x *float32, plane, outStep, step, rows, registers int)
 	winogradWeights func(out, w *float32, step, plane, registers int)
 	winogradIn      func(out, x *float32, plane, row, step, registers int)
 	winogradOut     func(out, x *float32, step, line, registers int, bias, lo, hi float32)
@@ -186,13 +190,14 @@ type transforms struct {
 	copyRows        func(out, x *float32, outStep, step, after, rows, registers int, pad float32)
 }
 
-// fours sets out[j·plane + t] = x[4·t + j] for the six values j of n tiles. It
-// writes whole registers and reads four values beyond them.
-func (l level) fours(out, x []float32, plane, n int) {
-	lanes := l.tiling().lanes
-	n = roundUp(n, lanes)
-	_, _ = out[5*plane+n-1], x[4*n+3]
-	levels[l].winograd.fours(data(out), data(x), 4*plane, n/lanes)
+// fours sets out[j·plane + t] = x[4·t + j] for the six values j of n tiles, for
+// each of some rows, n apart in `out`. It writes whole registers and reads four
+// values beyond them.
+func (l level) fours(out, x []float32, plane, n, step, rows int) {
+	registers := (n + l.tiling().lanes - 1) / l.tiling().lanes
+	whole := registers * l.tiling().lanes
+	_, _ = out[5*plane+(rows-1)*n+whole-1], x[(rows-1)*step+4*whole+3]
+	levels[l].winograd.fours(data(out), data(x), 4*plane, 4*n, 4*step, rows, registers)
 }
 
 // winogradWeights transforms nine planes of weights.

@@ -12,7 +12,7 @@ func TestWinograd(t *testing.T) {
 			t.Skip("this level has no kernels for it")
 		}
 		r := rand.New(rand.NewPCG(9, 10))
-		for _, p := range []Plane{{4, 4, 1, 1, 4, 4}, {14, 14, 1, 1, 14, 14}, {9, 21, 0, 0, 7, 19}, {57, 58, 1, 0, 57, 57}, {3, 200, 1, 2, 3, 201}} {
+		for _, p := range []Plane{{4, 4, 1, 1, 4, 4}, {14, 14, 1, 1, 14, 14}, {9, 21, 0, 0, 7, 19}, {57, 58, 1, 0, 57, 57}, {3, 200, 1, 2, 3, 201}, {5, 6, 7, 9, 20, 19}} {
 			for _, size := range [][2]int{{1, 1}, {5, 3}, {33, 17}} {
 				m, k := size[0], size[1]
 				x, w, bias := random(r, k*p.InH*p.InW), random(r, m*k*9), random(r, m)
@@ -22,7 +22,7 @@ func TestWinograd(t *testing.T) {
 				out.check(t, "Convolve")
 				for i, got := range out.values {
 					c, y, x0 := i/(p.OutH*p.OutW), i/p.OutW%p.OutH, i%p.OutW
-					want, size := float64(bias[c]), 1.0
+					want, size := float64(bias[c]), float64(k)
 					for tap := range 9 * k {
 						iy, ix := y+tap%9/3-p.Top, x0+tap%3-p.Left
 						if iy >= 0 && iy < p.InH && ix >= 0 && ix < p.InW {

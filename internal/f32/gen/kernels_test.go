@@ -283,7 +283,7 @@ func TestWinogradInTheMachine(t *testing.T) {
 			m.call("winogradOut"+l.name, out, from, 4*step, 4*line, vectors, float32(0.5), float32(-9), float32(9))
 			results := m.read(out, 4*line)
 			fours := m.floats(make([]float32, 6*plane))
-			m.call("fours"+l.name, fours, m.floats(x[:4*n+4]), 4*plane, vectors)
+			m.call("fours"+l.name, fours, m.floats(x[:4*n+5]), 4*plane, 4, 4, 2, vectors)
 			const rows = 3
 			copied := m.floats(randoms(r, rows*(n+2)+l.lanes))
 			m.call("copyRows"+l.name, copied, m.floats(x), 4*(n+2), 4*(n+5), 4*n, rows, vectors, float32(7))
@@ -308,7 +308,7 @@ func TestWinogradInTheMachine(t *testing.T) {
 					agree(t, "winogradOut", results[i/4*line+4*at+i%4:], []float64{min(max(want, -9), 9)})
 				}
 				for j := range 6 {
-					agree(t, "fours", m.read(fours, 6*plane)[j*plane+at:], []float64{float64(x[4*at+j])})
+					agree(t, "fours", m.read(fours, 6*plane)[j*plane+at+1:], []float64{float64(x[4*at+j+1])})
 				}
 				agree(t, "halves", m.read(even, n)[at:], []float64{float64(x[2*at])})
 				agree(t, "halves", m.read(odd, n)[at:], []float64{float64(x[2*at+1])})

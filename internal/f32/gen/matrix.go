@@ -15,17 +15,19 @@ func (l level) tileName(rows, vectors int) string {
 // sums in registers. A tile of 6 rows of 2 registers needs 8 loads. They fit
 // into the 6 cycles of its 12 multiply-adds, which therefore keep the
 // multipliers busy.
-func (k kernels) tile(rows, vectors int) {
-	name := k.tileName(rows, vectors)
-	if vectors == 1 && k.lanes == 16 {
-		// Each multiply-add of a single wide register needs a load, but Zen 4 makes
-		// only one wide load in a cycle. It makes two of half the width.
-		k.lanes, vectors = 8, 2
+//
+// With few above 0, it also multiplies up to `few` columns x of b that are
+// packed on their own. Each of their registers holds a column of c.
+func (k kernels) tile(rows, vectors, few int) {
+	name, more, doc := k.tileName(rows, vectors), "", ""
+	if few > 0 {
+		name, more = "corner"+name[4:], ", x, moreC, moreFrom *float32, columns int"
+		doc = fmt.Sprintf(" It does the same for `columns` of at most %d columns, whose values are adjacent at x, moreC and moreFrom.", few)
 	}
 	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, "+
-		"lo, hi float32)", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. "+
+		"lo, hi float32"+more+")", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. "+
 		"Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.",
-		rows, vectors*k.lanes), "k", "a", "b", "ldb", "ahead", "from", "step")
+		rows, vectors*k.lanes)+doc, "k", "a", "b", "ldb", "ahead", "from", "step")
 	n, a, b, ldb, ahead, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
 	acc := make([][]reg.VecVirtual, rows)
 	for r := range acc {
@@ -33,8 +35,13 @@ func (k kernels) tile(rows, vectors int) {
 			acc[r] = append(acc[r], k.vec())
 		}
 	}
+	var columns corner
+	if few > 0 {
+		columns = k.corner(rows, few)
+	}
 	k.CMPQ(step, I8(-1))
 	k.JE(LabelRef("one_each"))
+	columns.load(k, step)
 	k.eachRow(rows, from, step, func(r int) {
 		for v := range acc[r] {
 			k.VMOVUPS(at(from, v*k.bytes()), acc[r][v])
@@ -42,6 +49,7 @@ func (k kernels) tile(rows, vectors int) {
 	})
 	k.JMP(LabelRef("multiply"))
 	k.Label("one_each")
+	columns.fill(k, from)
 	for r := range acc {
 		for v := range acc[r] {
 			k.VBROADCASTSS(at(from, 4*r), acc[r][v])
@@ -66,6 +74,7 @@ func (k kernels) tile(rows, vectors int) {
 				k.VFMADD231PS(y[v], x, acc[r][v])
 			}
 		}
+		columns.add(k, at(a, 4*i*rows))
 	}
 	// Fetch the lines of c, which stores need.
 	q := k.Params("c", "ldc")
@@ -77,7 +86,9 @@ func (k kernels) tile(rows, vectors int) {
 	k.Count("two", k.Part(n, 0, 1), func() {
 		// Fetch a ahead, because the weights of a convolution with few pixels come
 		// from main memory.
-		k.PREFETCHT0(at(a, 2048))
+		for line := 0; line < 8*rows; line += 64 {
+			k.PREFETCHT0(at(a, 2048+line))
+		}
 		step1(0)
 		step1(1)
 		k.Advance(8*rows, a)
@@ -97,7 +108,84 @@ func (k kernels) tile(rows, vectors int) {
 			k.VMOVUPS(x, at(q[0], v*k.bytes()))
 		}
 	})
+	columns.store(k, q[1], lo, hi)
 	k.End()
+}
+
+// A corner holds the sums of the columns beyond the registers of a tile.
+type corner struct {
+	rows int
+	acc  []reg.VecVirtual
+	x    reg.GPVirtual
+	mask reg.OpmaskVirtual // the columns
+}
+
+func (k kernels) corner(rows, few int) corner {
+	p := k.Params("x", "columns")
+	c := corner{rows: rows, x: p[0], mask: k.K()}
+	k.KMOVW(p[1].As32(), c.mask)
+	for range few {
+		c.acc = append(c.acc, k.vec())
+	}
+	return c
+}
+
+// load loads rows of values and transposes them.
+func (c corner) load(k kernels, step reg.GPVirtual) {
+	if c.acc == nil {
+		return
+	}
+	from := k.Params("moreFrom")[0]
+	x := [4]reg.VecVirtual(k.zeros(4))
+	k.eachRow(c.rows, from, step, func(r int) {
+		row := k.XMM()
+		k.VMOVUPS_Z(at(from, 0), c.mask, row)
+		k.VINSERTF32X4(Imm(uint64(r/4)), row, x[r%4], x[r%4])
+	})
+	x = k.transposed(x)
+	for i, sum := range c.acc {
+		k.VMOVUPS(x[i], sum)
+	}
+}
+
+// fill loads one value for each row.
+func (c corner) fill(k kernels, from reg.GPVirtual) {
+	for i, sum := range c.acc {
+		if i == 0 {
+			n, mask := k.GP32(), k.K()
+			k.MOVL(U32(1<<c.rows-1), n)
+			k.KMOVW(n, mask)
+			k.VMOVUPS_Z(at(from, 0), mask, sum)
+		} else {
+			k.VMOVUPS(c.acc[0], sum)
+		}
+	}
+}
+
+func (c corner) add(k kernels, a Mem) {
+	if c.acc == nil {
+		return
+	}
+	y := k.load(a)
+	for i, sum := range c.acc {
+		k.VFMADD231PS_BCST(at(c.x, 4*i), y, sum)
+	}
+	k.Advance(4*len(c.acc), c.x)
+}
+
+func (c corner) store(k kernels, step reg.GPVirtual, lo, hi reg.VecVirtual) {
+	if c.acc == nil {
+		return
+	}
+	to := k.Params("moreC")[0]
+	x := [4]reg.VecVirtual{c.acc[0], c.acc[0], c.acc[0], c.acc[0]}
+	copy(x[:], c.acc)
+	for _, v := range c.acc {
+		k.VMAXPS(v, lo, v)
+		k.VMINPS(v, hi, v)
+	}
+	x = k.transposed(x)
+	k.eachRow(c.rows, to, step, func(r int) { k.VEXTRACTF32X4(Imm(uint64(r/4)), x[r%4], c.mask, at(to, 0)) })
 }
 
 // column keeps eight sums, because with fewer the multipliers would wait for

@@ -55,35 +55,36 @@ func (k kernels) halves() {
 }
 
 func (k kernels) fours() {
-	p := k.Begin("fours"+k.name, "func(out, x *float32, plane, vectors int)",
-		"sets out[j·plane + t], with plane in bytes, to x[4·t + j] for j from 0 to 5 and whole registers of t. It reads four values beyond the last t.",
-		"out", "x", "plane", "vectors")
-	out, x, plane, n := p[0], p[1], p[2], p[3]
-	k.Count("one", n, func() {
-		to := k.GP64()
-		k.MOVQ(out, to)
-		for from, used := range []int{4, 2} {
-			var q [4]reg.VecVirtual
-			for i := range q {
-				q[i] = k.vec()
-				k.VMOVUPS(at(x, 16*(i+from)), q[i].AsX())
-				for lane := 1; lane < k.lanes/4; lane++ {
-					m := at(x, 16*(4*lane+i+from))
-					if k.lanes == 16 {
-						k.VINSERTF32X4(Imm(uint64(lane)), m, q[i], q[i])
-					} else {
-						k.VINSERTF128(Imm(uint64(lane)), m, q[i], q[i])
+	p := k.Begin("fours"+k.name, "func(out, x *float32, plane, outStep, step, rows, vectors int)",
+		"sets out[j·plane + t] to x[4·t + j] for j from 0 to 5 and whole registers of t, for each row. Distances are in bytes. It reads four values beyond the last t.",
+		"out", "x", "plane", "outStep", "step", "rows", "vectors")
+	out, x, plane, outStep, step, rows, n := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
+	k.Count("row", rows, func() {
+		first, line, left := k.runAt(out, plane), k.runAt(x, step), k.Part(n, 0, 0)
+		k.Count("one", left, func() {
+			to := k.runAt(first.at, plane)
+			for from, used := range []int{4, 2} {
+				var q [4]reg.VecVirtual
+				for i := range q {
+					q[i] = k.vec()
+					k.VMOVUPS(at(line.at, 16*(i+from)), q[i].AsX())
+					for lane := 1; lane < k.lanes/4; lane++ {
+						m := at(line.at, 16*(4*lane+i+from))
+						if k.lanes == 16 {
+							k.VINSERTF32X4(Imm(uint64(lane)), m, q[i], q[i])
+						} else {
+							k.VINSERTF128(Imm(uint64(lane)), m, q[i], q[i])
+						}
 					}
 				}
+				q = k.transposed(q)
+				k.write(to, q[:used])
 			}
-			q = k.transposed(q)
-			for _, v := range q[:used] {
-				k.VMOVUPS(v, at(to, 0))
-				k.ADDQ(plane, to)
-			}
-		}
-		k.Advance(4*k.bytes(), x)
-		k.Advance(k.bytes(), out)
+			k.Advance(4*k.bytes(), line.at)
+			k.Advance(k.bytes(), first.at)
+		})
+		k.ADDQ(outStep, out)
+		k.ADDQ(step, x)
 	})
 	k.End()
 }
