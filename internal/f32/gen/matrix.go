@@ -17,11 +17,6 @@ func (l level) tileName(rows, vectors int) string {
 // multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	name := k.tileName(rows, vectors)
-	if vectors == 1 && k.lanes == 16 {
-		// Each multiply-add of a single wide register needs a load, but Zen 4 makes
-		// only one wide load in a cycle. It makes two of half the width.
-		k.lanes, vectors = 8, 2
-	}
 	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, "+
 		"lo, hi float32)", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. "+
 		"Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.",
