@@ -4,111 +4,118 @@
 
 #include "textflag.h"
 
-// func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
+	VMOVUPS (R8), Z0
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (R8), Z0
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
 	VBROADCASTSS 4(CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z1
-	VBROADCASTSS hi+76(FP), Z2
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z1
+	VBROADCASTSS hi+84(FP), Z2
 	VMAXPS       Z0, Z1, Z0
 	VMINPS       Z0, Z2, Z0
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
 
-// func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 4(CX), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
 	VBROADCASTSS 8(CX), Z3
@@ -116,13 +123,12 @@ two:
 	VBROADCASTSS 12(CX), Z3
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000010, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z3
@@ -131,10 +137,10 @@ two_done:
 	VFMADD231PS  Z2, Z3, Z1
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z2
-	VBROADCASTSS hi+76(FP), Z3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z2
+	VBROADCASTSS hi+84(FP), Z3
 	VMAXPS       Z0, Z2, Z0
 	VMINPS       Z0, Z3, Z0
 	VMOVUPS      Z0, (AX)
@@ -145,46 +151,49 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
@@ -193,7 +202,8 @@ two:
 	VFMADD231PS  Z3, Z4, Z1
 	VBROADCASTSS 8(CX), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS 12(CX), Z4
@@ -203,13 +213,12 @@ two:
 	VBROADCASTSS 20(CX), Z4
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000018, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
@@ -220,10 +229,10 @@ two_done:
 	VFMADD231PS  Z3, Z4, Z2
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z3
-	VBROADCASTSS hi+76(FP), Z4
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z3
+	VBROADCASTSS hi+84(FP), Z4
 	VMAXPS       Z0, Z3, Z0
 	VMINPS       Z0, Z4, Z0
 	VMOVUPS      Z0, (AX)
@@ -238,51 +247,54 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z5
@@ -293,7 +305,8 @@ two:
 	VFMADD231PS  Z4, Z5, Z2
 	VBROADCASTSS 12(CX), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
 	VBROADCASTSS 16(CX), Z5
@@ -305,13 +318,12 @@ two:
 	VBROADCASTSS 28(CX), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000020, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z5
@@ -324,10 +336,10 @@ two_done:
 	VFMADD231PS  Z4, Z5, Z3
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z4
-	VBROADCASTSS hi+76(FP), Z5
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z4
+	VBROADCASTSS hi+84(FP), Z5
 	VMAXPS       Z0, Z4, Z0
 	VMINPS       Z0, Z5, Z0
 	VMOVUPS      Z0, (AX)
@@ -346,56 +358,59 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
@@ -408,7 +423,8 @@ two:
 	VFMADD231PS  Z5, Z6, Z3
 	VBROADCASTSS 16(CX), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
 	VBROADCASTSS 20(CX), Z6
@@ -422,13 +438,12 @@ two:
 	VBROADCASTSS 36(CX), Z6
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         $0x00000028, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
@@ -443,10 +458,10 @@ two_done:
 	VFMADD231PS  Z5, Z6, Z4
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z5
-	VBROADCASTSS hi+76(FP), Z6
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z5
+	VBROADCASTSS hi+84(FP), Z6
 	VMAXPS       Z0, Z5, Z0
 	VMINPS       Z0, Z6, Z0
 	VMOVUPS      Z0, (AX)
@@ -469,61 +484,64 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z7
@@ -538,7 +556,8 @@ two:
 	VFMADD231PS  Z6, Z7, Z4
 	VBROADCASTSS 20(CX), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
 	VBROADCASTSS 24(CX), Z7
@@ -554,13 +573,12 @@ two:
 	VBROADCASTSS 44(CX), Z7
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         $0x00000030, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z7
@@ -577,10 +595,10 @@ two_done:
 	VFMADD231PS  Z6, Z7, Z5
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z6
-	VBROADCASTSS hi+76(FP), Z7
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z6
+	VBROADCASTSS hi+84(FP), Z7
 	VMAXPS       Z0, Z6, Z0
 	VMINPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (AX)
@@ -607,66 +625,69 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
@@ -683,7 +704,8 @@ two:
 	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS 24(CX), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
 	VBROADCASTSS 28(CX), Z8
@@ -701,13 +723,12 @@ two:
 	VBROADCASTSS 52(CX), Z8
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         $0x00000038, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
@@ -726,10 +747,10 @@ two_done:
 	VFMADD231PS  Z7, Z8, Z6
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z7
-	VBROADCASTSS hi+76(FP), Z8
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z7
+	VBROADCASTSS hi+84(FP), Z8
 	VMAXPS       Z0, Z7, Z0
 	VMINPS       Z0, Z8, Z0
 	VMOVUPS      Z0, (AX)
@@ -760,71 +781,74 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z9
@@ -843,7 +867,8 @@ two:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS 28(CX), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
 	VBROADCASTSS 32(CX), Z9
@@ -863,13 +888,12 @@ two:
 	VBROADCASTSS 60(CX), Z9
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z9
@@ -890,10 +914,10 @@ two_done:
 	VFMADD231PS  Z8, Z9, Z7
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z8
-	VBROADCASTSS hi+76(FP), Z9
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z8
+	VBROADCASTSS hi+84(FP), Z9
 	VMAXPS       Z0, Z8, Z0
 	VMINPS       Z0, Z9, Z0
 	VMOVUPS      Z0, (AX)
@@ -928,76 +952,79 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
@@ -1018,7 +1045,8 @@ two:
 	VFMADD231PS  Z9, Z10, Z7
 	VBROADCASTSS 32(CX), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
 	VBROADCASTSS 36(CX), Z10
@@ -1040,13 +1068,12 @@ two:
 	VBROADCASTSS 68(CX), Z10
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         $0x00000048, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
@@ -1069,10 +1096,10 @@ two_done:
 	VFMADD231PS  Z9, Z10, Z8
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z9
-	VBROADCASTSS hi+76(FP), Z10
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z9
+	VBROADCASTSS hi+84(FP), Z10
 	VMAXPS       Z0, Z9, Z0
 	VMINPS       Z0, Z10, Z0
 	VMOVUPS      Z0, (AX)
@@ -1111,81 +1138,84 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z9
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z11
@@ -1208,7 +1238,8 @@ two:
 	VFMADD231PS  Z10, Z11, Z8
 	VBROADCASTSS 36(CX), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
 	VBROADCASTSS 40(CX), Z11
@@ -1232,13 +1263,12 @@ two:
 	VBROADCASTSS 76(CX), Z11
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         $0x00000050, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z11
@@ -1263,10 +1293,10 @@ two_done:
 	VFMADD231PS  Z10, Z11, Z9
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z10
-	VBROADCASTSS hi+76(FP), Z11
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z10
+	VBROADCASTSS hi+84(FP), Z11
 	VMAXPS       Z0, Z10, Z0
 	VMINPS       Z0, Z11, Z0
 	VMOVUPS      Z0, (AX)
@@ -1309,86 +1339,89 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
-	VBROADCASTSS 40(DI), Z10
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
+	VBROADCASTSS 40(R8), Z10
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
@@ -1413,7 +1446,8 @@ two:
 	VFMADD231PS  Z11, Z12, Z9
 	VBROADCASTSS 40(CX), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
 	VBROADCASTSS 44(CX), Z12
@@ -1439,13 +1473,12 @@ two:
 	VBROADCASTSS 84(CX), Z12
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         $0x00000058, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
@@ -1472,10 +1505,10 @@ two_done:
 	VFMADD231PS  Z11, Z12, Z10
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z11
-	VBROADCASTSS hi+76(FP), Z12
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z11
+	VBROADCASTSS hi+84(FP), Z12
 	VMAXPS       Z0, Z11, Z0
 	VMINPS       Z0, Z12, Z0
 	VMOVUPS      Z0, (AX)
@@ -1522,91 +1555,94 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z11
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
-	VBROADCASTSS 40(DI), Z10
-	VBROADCASTSS 44(DI), Z11
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
+	VBROADCASTSS 40(R8), Z10
+	VBROADCASTSS 44(R8), Z11
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z13
@@ -1633,7 +1669,8 @@ two:
 	VFMADD231PS  Z12, Z13, Z10
 	VBROADCASTSS 44(CX), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
 	VBROADCASTSS 48(CX), Z13
@@ -1661,13 +1698,12 @@ two:
 	VBROADCASTSS 92(CX), Z13
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         $0x00000060, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z13
@@ -1696,10 +1732,10 @@ two_done:
 	VFMADD231PS  Z12, Z13, Z11
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z12
-	VBROADCASTSS hi+76(FP), Z13
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z12
+	VBROADCASTSS hi+84(FP), Z13
 	VMAXPS       Z0, Z12, Z0
 	VMINPS       Z0, Z13, Z0
 	VMOVUPS      Z0, (AX)
@@ -1750,48 +1786,50 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	ADDQ         BX, DX
@@ -1799,14 +1837,12 @@ two:
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	ADDQ         BX, DX
@@ -1815,10 +1851,10 @@ two_done:
 	VFMADD231PS  Z3, Z4, Z1
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z2
-	VBROADCASTSS hi+76(FP), Z3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z2
+	VBROADCASTSS hi+84(FP), Z3
 	VMAXPS       Z0, Z2, Z0
 	VMINPS       Z0, Z3, Z0
 	VMOVUPS      Z0, (AX)
@@ -1828,48 +1864,50 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	ADDQ         BX, DX
@@ -1879,8 +1917,8 @@ two:
 	VBROADCASTSS 4(CX), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	ADDQ         BX, DX
@@ -1891,14 +1929,12 @@ two:
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000010, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	ADDQ         BX, DX
@@ -1910,10 +1946,10 @@ two_done:
 	VFMADD231PS  Z5, Z6, Z3
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z4
-	VBROADCASTSS hi+76(FP), Z5
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z4
+	VBROADCASTSS hi+84(FP), Z5
 	VMAXPS       Z0, Z4, Z0
 	VMINPS       Z0, Z5, Z0
 	VMOVUPS      Z0, (AX)
@@ -1930,56 +1966,58 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	ADDQ         BX, DX
@@ -1992,8 +2030,8 @@ two:
 	VBROADCASTSS 8(CX), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	ADDQ         BX, DX
@@ -2007,14 +2045,12 @@ two:
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000018, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	ADDQ         BX, DX
@@ -2029,10 +2065,10 @@ two_done:
 	VFMADD231PS  Z7, Z8, Z5
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z6
-	VBROADCASTSS hi+76(FP), Z7
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z6
+	VBROADCASTSS hi+84(FP), Z7
 	VMAXPS       Z0, Z6, Z0
 	VMINPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (AX)
@@ -2056,64 +2092,66 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	ADDQ         BX, DX
@@ -2129,8 +2167,8 @@ two:
 	VBROADCASTSS 12(CX), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	ADDQ         BX, DX
@@ -2147,14 +2185,12 @@ two:
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000020, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	ADDQ         BX, DX
@@ -2172,10 +2208,10 @@ two_done:
 	VFMADD231PS  Z9, Z10, Z7
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z8
-	VBROADCASTSS hi+76(FP), Z9
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z8
+	VBROADCASTSS hi+84(FP), Z9
 	VMAXPS       Z0, Z8, Z0
 	VMINPS       Z0, Z9, Z0
 	VMOVUPS      Z0, (AX)
@@ -2206,72 +2242,74 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	ADDQ         BX, DX
@@ -2290,8 +2328,8 @@ two:
 	VBROADCASTSS 16(CX), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	ADDQ         BX, DX
@@ -2311,14 +2349,12 @@ two:
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         $0x00000028, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	ADDQ         BX, DX
@@ -2339,10 +2375,10 @@ two_done:
 	VFMADD231PS  Z11, Z12, Z9
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z10
-	VBROADCASTSS hi+76(FP), Z11
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z10
+	VBROADCASTSS hi+84(FP), Z11
 	VMAXPS       Z0, Z10, Z0
 	VMINPS       Z0, Z11, Z0
 	VMOVUPS      Z0, (AX)
@@ -2380,80 +2416,82 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	ADDQ         BX, DX
@@ -2475,8 +2513,8 @@ two:
 	VBROADCASTSS 20(CX), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	ADDQ         BX, DX
@@ -2499,14 +2537,12 @@ two:
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         $0x00000030, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	ADDQ         BX, DX
@@ -2530,10 +2566,10 @@ two_done:
 	VFMADD231PS  Z13, Z14, Z11
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z12
-	VBROADCASTSS hi+76(FP), Z13
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z12
+	VBROADCASTSS hi+84(FP), Z13
 	VMAXPS       Z0, Z12, Z0
 	VMINPS       Z0, Z13, Z0
 	VMOVUPS      Z0, (AX)
@@ -2578,88 +2614,90 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	ADDQ         BX, DX
@@ -2684,8 +2722,8 @@ two:
 	VBROADCASTSS 24(CX), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	ADDQ         BX, DX
@@ -2711,14 +2749,12 @@ two:
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         $0x00000038, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	ADDQ         BX, DX
@@ -2745,10 +2781,10 @@ two_done:
 	VFMADD231PS  Z15, Z16, Z13
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z14
-	VBROADCASTSS hi+76(FP), Z15
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z14
+	VBROADCASTSS hi+84(FP), Z15
 	VMAXPS       Z0, Z14, Z0
 	VMINPS       Z0, Z15, Z0
 	VMOVUPS      Z0, (AX)
@@ -2800,96 +2836,98 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	ADDQ         BX, DX
@@ -2917,8 +2955,8 @@ two:
 	VBROADCASTSS 28(CX), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	ADDQ         BX, DX
@@ -2947,14 +2985,12 @@ two:
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	ADDQ         BX, DX
@@ -2984,10 +3020,10 @@ two_done:
 	VFMADD231PS  Z17, Z18, Z15
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z16
-	VBROADCASTSS hi+76(FP), Z17
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z16
+	VBROADCASTSS hi+84(FP), Z17
 	VMAXPS       Z0, Z16, Z0
 	VMINPS       Z0, Z17, Z0
 	VMOVUPS      Z0, (AX)
@@ -3046,104 +3082,106 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	ADDQ         BX, DX
@@ -3174,8 +3212,8 @@ two:
 	VBROADCASTSS 32(CX), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	ADDQ         BX, DX
@@ -3207,14 +3245,12 @@ two:
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         $0x00000048, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	ADDQ         BX, DX
@@ -3247,10 +3283,10 @@ two_done:
 	VFMADD231PS  Z19, Z20, Z17
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z18
-	VBROADCASTSS hi+76(FP), Z19
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z18
+	VBROADCASTSS hi+84(FP), Z19
 	VMAXPS       Z0, Z18, Z0
 	VMINPS       Z0, Z19, Z0
 	VMOVUPS      Z0, (AX)
@@ -3316,112 +3352,114 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z18
-	VMOVUPS 64(DI), Z19
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z18
+	VMOVUPS 64(R8), Z19
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	ADDQ         BX, DX
@@ -3455,8 +3493,8 @@ two:
 	VBROADCASTSS 36(CX), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	ADDQ         BX, DX
@@ -3491,14 +3529,12 @@ two:
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         $0x00000050, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	ADDQ         BX, DX
@@ -3534,10 +3570,10 @@ two_done:
 	VFMADD231PS  Z21, Z22, Z19
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z20
-	VBROADCASTSS hi+76(FP), Z21
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z20
+	VBROADCASTSS hi+84(FP), Z21
 	VMAXPS       Z0, Z20, Z0
 	VMINPS       Z0, Z21, Z0
 	VMOVUPS      Z0, (AX)
@@ -3610,120 +3646,122 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z18
-	VMOVUPS 64(DI), Z19
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z20
-	VMOVUPS 64(DI), Z21
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z18
+	VMOVUPS 64(R8), Z19
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z20
+	VMOVUPS 64(R8), Z21
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
-	VBROADCASTSS 40(DI), Z20
-	VBROADCASTSS 40(DI), Z21
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
+	VBROADCASTSS 40(R8), Z20
+	VBROADCASTSS 40(R8), Z21
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	ADDQ         BX, DX
@@ -3760,8 +3798,8 @@ two:
 	VBROADCASTSS 40(CX), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	ADDQ         BX, DX
@@ -3799,14 +3837,12 @@ two:
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         $0x00000058, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	ADDQ         BX, DX
@@ -3845,10 +3881,10 @@ two_done:
 	VFMADD231PS  Z23, Z24, Z21
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z22
-	VBROADCASTSS hi+76(FP), Z23
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z22
+	VBROADCASTSS hi+84(FP), Z23
 	VMAXPS       Z0, Z22, Z0
 	VMINPS       Z0, Z23, Z0
 	VMOVUPS      Z0, (AX)
@@ -3928,128 +3964,130 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z18
-	VMOVUPS 64(DI), Z19
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z20
-	VMOVUPS 64(DI), Z21
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z22
-	VMOVUPS 64(DI), Z23
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z18
+	VMOVUPS 64(R8), Z19
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z20
+	VMOVUPS 64(R8), Z21
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z22
+	VMOVUPS 64(R8), Z23
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
-	VBROADCASTSS 40(DI), Z20
-	VBROADCASTSS 40(DI), Z21
-	VBROADCASTSS 44(DI), Z22
-	VBROADCASTSS 44(DI), Z23
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
+	VBROADCASTSS 40(R8), Z20
+	VBROADCASTSS 40(R8), Z21
+	VBROADCASTSS 44(R8), Z22
+	VBROADCASTSS 44(R8), Z23
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	ADDQ         BX, DX
@@ -4089,8 +4127,8 @@ two:
 	VBROADCASTSS 44(CX), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	ADDQ         BX, DX
@@ -4131,14 +4169,12 @@ two:
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         $0x00000060, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	ADDQ         BX, DX
@@ -4180,10 +4216,10 @@ two_done:
 	VFMADD231PS  Z25, Z26, Z23
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z24
-	VBROADCASTSS hi+76(FP), Z25
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z24
+	VBROADCASTSS hi+84(FP), Z25
 	VMAXPS       Z0, Z24, Z0
 	VMINPS       Z0, Z25, Z0
 	VMOVUPS      Z0, (AX)

@@ -26,7 +26,7 @@ type kernels struct {
 var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}, vectors: plainVectors}
 
 // A tileKernel multiplies one tile. Distances are in bytes.
-type tileKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+type tileKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
 // A tapsKernel computes Taps for whole registers.
 type tapsKernel func(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
@@ -45,7 +45,7 @@ func (l level) tile(t *tile) {
 	if step != oneEach {
 		step *= 4
 	}
-	levels[l].tiles[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, 4*t.ahead,
+	levels[l].tiles[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, t.ahead, t.pace,
 		data(t.c), 4*t.ldc, data(t.from), step, t.lo, t.hi)
 }
 

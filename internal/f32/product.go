@@ -159,9 +159,12 @@ func (r *Right) pack(b []float32, ldb int, trans bool) {
 	}
 }
 
+// rightRows is the number of rows of a that share one pass over a Right.
+const rightRows = 256
+
 func (r *Right) Scratch(m int) int {
 	t := r.level.tiling()
-	return t.ownTile() + min(m, blockRows)*min(r.k, t.depth)
+	return t.ownTile() + min(m, rightRows)*min(r.k, t.depth)
 }
 
 // Mul sets c = a·b for the m×k matrix a, with an optional epilogue.
@@ -172,7 +175,7 @@ func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, 
 	t := r.level.tiling()
 	own, left := take(scratch, t.ownTile())
 	padded := roundUp(r.n, t.lanes)
-	depths, heights := t.depths(r.k), stripsOf(m, blockRows)
+	depths, heights := t.depths(r.k), stripsOf(m, rightRows)
 	for h := range heights.count {
 		row, high := heights.part(h)
 		for d := range depths.count {

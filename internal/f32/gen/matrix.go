@@ -17,17 +17,18 @@ func (l level) tileName(rows, vectors int) string {
 // multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	name := k.tileName(rows, vectors)
-	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, "+
+	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, "+
 		"lo, hi float32)", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. "+
 		"Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.",
-		rows, vectors*k.lanes), "k", "a", "b", "ldb", "ahead", "from", "step")
-	n, a, b, ldb, ahead, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
+		rows, vectors*k.lanes), "k", "a", "b", "ldb", "ahead", "pace", "from", "step")
+	n, a, b, ldb, next, pace, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
 	acc := make([][]reg.VecVirtual, rows)
 	for r := range acc {
 		for range vectors {
 			acc[r] = append(acc[r], k.vec())
 		}
 	}
+	k.ADDQ(b, next)
 	k.CMPQ(step, I8(-1))
 	k.JE(LabelRef("one_each"))
 	k.eachRow(rows, from, step, func(r int) {
@@ -44,11 +45,6 @@ func (k kernels) tile(rows, vectors int) {
 	}
 	k.Label("multiply")
 	step1 := func(i int) {
-		// Fetch the next strip of b, because weights of a linear layer come from
-		// main memory.
-		for line := 0; line < vectors*k.bytes(); line += 64 {
-			k.PREFETCHT1(Mem{Base: b, Index: ahead, Scale: 1, Disp: line})
-		}
 		var y []reg.VecVirtual
 		for v := range vectors {
 			y = append(y, k.load(at(b, v*k.bytes())))
@@ -73,8 +69,12 @@ func (k kernels) tile(rows, vectors int) {
 		// Fetch a ahead, because the weights of a convolution with few pixels come
 		// from main memory.
 		k.PREFETCHT0(at(a, 2048))
-		step1(0)
-		step1(1)
+		for i := range 2 {
+			// Fetch b ahead, because weights of a linear layer come from main memory.
+			k.PREFETCHT1(at(next, 0))
+			k.ADDQ(pace, next)
+			step1(i)
+		}
 		k.Advance(8*rows, a)
 	})
 	k.TESTQ(U32(1), n)
