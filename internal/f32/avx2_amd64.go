@@ -194,6 +194,11 @@ func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vect
 //go:noescape
 func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
 
+// acrossAVX2 writes 8·blocks values of each of four rows of x, `step` bytes apart, as columns of dst, whose rows are ld bytes apart.
+//
+//go:noescape
+func acrossAVX2(dst *float32, x *float32, ld int, step int, blocks int)
+
 // products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape

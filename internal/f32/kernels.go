@@ -20,6 +20,7 @@ type kernels struct {
 	winograd  transforms                                                 // none in plain Go and for NEON
 	windows   map[windowShape]windowKernel                               // likewise
 	column    func(k int, a *float32, apart, step int, x, sums *float32) // likewise
+	across    func(dst, x *float32, ld, step, blocks int)                // likewise
 	taps      tapsKernel                                                 // only for NEON
 }
 

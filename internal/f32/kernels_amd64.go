@@ -27,6 +27,7 @@ var levels = [...]kernels{
 		winograd:  transforms{foursAVX2, winogradWeightsAVX2, winogradInAVX2, winogradOutAVX2, halvesAVX2, copyRowsAVX2},
 		windows:   windowsAVX2,
 		column:    columnAVX2,
+		across:    acrossAVX2,
 	},
 	withAVX512: {
 		name: "AVX-512", tiling: tiling{12, 16, 192, 8, 8, 24}, tiles: tilesAVX512, wides: widesAVX512,
@@ -35,6 +36,7 @@ var levels = [...]kernels{
 		winograd:  transforms{foursAVX512, winogradWeightsAVX512, winogradInAVX512, winogradOutAVX512, halvesAVX512, copyRowsAVX512},
 		windows:   windowsAVX2,
 		column:    columnAVX512,
+		across:    acrossAVX2,
 	},
 }
 

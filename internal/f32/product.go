@@ -44,7 +44,7 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 	depths := t.depths(k)
 	for d := range depths.count {
 		first, deep := depths.part(d)
-		t.packLeft(l.data[first*m:], a[first:], lda, m, deep)
+		active.packLeft(l.data[first*m:], a[first:], lda, m, deep)
 	}
 	return l
 }
@@ -149,7 +149,7 @@ func (r *Right) pack(b []float32, ldb int, trans bool) {
 		first, deep := depths.part(d)
 		to := r.data[first*padded:][:deep*padded]
 		if trans {
-			t.packRightTransposed(to, b[first:], ldb, r.n, deep)
+			r.level.packRightTransposed(to, b[first:], ldb, r.n, deep)
 			continue
 		}
 		for i := range deep {
@@ -180,7 +180,7 @@ func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, 
 		row, high := heights.part(h)
 		for d := range depths.count {
 			first, deep := depths.part(d)
-			t.packLeft(left, a[row*lda+first:], lda, high, deep)
+			r.level.packLeft(left, a[row*lda+first:], lda, high, deep)
 			p := r.level.begin(c[row*ldc:], ldc, e, eachColumn, d, depths.count, own)
 			p.a, p.b, p.m, p.n, p.k = left, r.data[first*padded:], high, r.n, deep
 			p.multiply()
@@ -209,6 +209,6 @@ func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n in
 			}
 			p.multiply()
 		}
-		packAcross(c[row*ldc:], own, t.lanes, n, high, ldc)
+		l.level.across(c[row*ldc:], own, t.lanes, n, high, ldc)
 	}
 }

@@ -109,6 +109,7 @@ func (k kernels) all() {
 	k.largest()
 	k.winograd()
 	if k.lanes == 8 { // AVX-512 uses the same kernels
+		k.across()
 		for stride := 1; stride <= 2; stride++ {
 			k.windows(false, 3, stride)
 			k.windows(false, 5, stride)

@@ -152,6 +152,35 @@ func (k kernels) packRows(vectors int) {
 	k.End()
 }
 
+// across transposes blocks of 4×8 values.
+func (k kernels) across() {
+	p := k.Begin("across"+k.name, "func(dst, x *float32, ld, step, blocks int)",
+		"writes 8·blocks values of each of four rows of x, `step` bytes apart, as columns of dst, whose rows are ld bytes apart.", "dst", "x", "ld", "step", "blocks")
+	dst, x, ld, step, n := p[0], p[1], p[2], p[3], p[4]
+	triples := []reg.GPVirtual{k.multiple(3, ld), k.multiple(3, step)}
+	lines := func(base, step, triple reg.GPVirtual) []Mem {
+		return []Mem{at(base, 0), {Base: base, Index: step, Scale: 1}, {Base: base, Index: step, Scale: 2}, {Base: base, Index: triple, Scale: 1}}
+	}
+	k.Count("block", n, func() {
+		var rows, columns []reg.VecVirtual
+		for _, m := range lines(x, step, triples[1]) {
+			rows = append(rows, k.load(m))
+		}
+		for _, pair := range []func(...Op){k.VUNPCKLPS, k.VUNPCKHPS} {
+			low, high := k.of(pair, rows[1], rows[0]), k.of(pair, rows[3], rows[2])
+			columns = append(columns, k.of(k.VUNPCKLPD, high, low), k.of(k.VUNPCKHPD, high, low))
+		}
+		for half := range 2 {
+			for i, m := range lines(dst, ld, triples[0]) {
+				k.VEXTRACTF128(Imm(uint64(half)), columns[i], m)
+			}
+			k.LEAQ(Mem{Base: dst, Index: ld, Scale: 4}, dst)
+		}
+		k.Advance(k.bytes(), x)
+	})
+	k.End()
+}
+
 func (k kernels) copyRows() {
 	p := k.Begin("copyRows"+k.name, "func(out, x *float32, outStep, step, after, rows, vectors int, pad float32)",
 		"copies rows of whole registers and then sets a register, `after` the beginning of each, to pad. Distances are in bytes.",
