@@ -194,47 +194,47 @@ func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vect
 //go:noescape
 func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
 
-// acrossAVX2 writes 8·blocks values of each of four rows of x, `step` bytes apart, as columns of dst, whose rows are ld bytes apart.
-//
-//go:noescape
-func acrossAVX2(dst *float32, x *float32, ld int, step int, blocks int)
-
-// products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products5x1AVX2 computes the products of windows of 5×5 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products5x1AVX2 computes the products of windows of 5×5 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products5x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// maxima3x1AVX2 computes the maxima of windows of 3×3 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// maxima3x1AVX2 computes the maxima of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func maxima3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products3x2AVX2 computes the products of windows of 3×3 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products3x2AVX2 computes the products of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products5x2AVX2 computes the products of windows of 5×5 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products5x2AVX2 computes the products of windows of 5×5 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products5x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// maxima3x2AVX2 computes the maxima of windows of 3×3 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// maxima3x2AVX2 computes the maxima of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func maxima3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products2x2AVX2 computes the products of windows of 2×2 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products2x2AVX2 computes the products of windows of 2×2 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products2x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products7x1AVX2 computes the products of windows of 7×7 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products7x1AVX2 computes the products of windows of 7×7 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products7x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// acrossAVX2 writes 8·blocks values of each of four rows of x, `step` bytes apart, as columns of dst, whose rows are ld bytes apart.
+//
+//go:noescape
+func acrossAVX2(dst *float32, x *float32, ld int, step int, blocks int)

@@ -3410,54 +3410,6 @@ one_done:
 	VZEROUPPER
 	RET
 
-// func acrossAVX2(dst *float32, x *float32, ld int, step int, blocks int)
-// Requires: AVX
-TEXT ·acrossAVX2(SB), NOSPLIT, $0-40
-	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  ld+16(FP), DX
-	MOVQ  step+24(FP), BX
-	MOVQ  blocks+32(FP), SI
-	MOVQ  DX, DI
-	ADDQ  DX, DI
-	ADDQ  DX, DI
-	MOVQ  BX, R8
-	ADDQ  BX, R8
-	ADDQ  BX, R8
-	TESTQ SI, SI
-	JZ    block_done
-
-block:
-	VMOVUPS      (CX), Y0
-	VMOVUPS      (CX)(BX*1), Y1
-	VMOVUPS      (CX)(BX*2), Y2
-	VMOVUPS      (CX)(R8*1), Y3
-	VUNPCKLPS    Y1, Y0, Y4
-	VUNPCKLPS    Y3, Y2, Y5
-	VUNPCKLPD    Y5, Y4, Y6
-	VUNPCKHPD    Y5, Y4, Y4
-	VUNPCKHPS    Y1, Y0, Y0
-	VUNPCKHPS    Y3, Y2, Y1
-	VUNPCKLPD    Y1, Y0, Y2
-	VUNPCKHPD    Y1, Y0, Y0
-	VEXTRACTF128 $0x00, Y6, (AX)
-	VEXTRACTF128 $0x00, Y4, (AX)(DX*1)
-	VEXTRACTF128 $0x00, Y2, (AX)(DX*2)
-	VEXTRACTF128 $0x00, Y0, (AX)(DI*1)
-	LEAQ         (AX)(DX*4), AX
-	VEXTRACTF128 $0x01, Y6, (AX)
-	VEXTRACTF128 $0x01, Y4, (AX)(DX*1)
-	VEXTRACTF128 $0x01, Y2, (AX)(DX*2)
-	VEXTRACTF128 $0x01, Y0, (AX)(DI*1)
-	LEAQ         (AX)(DX*4), AX
-	ADDQ         $0x00000020, CX
-	DECQ         SI
-	JNZ          block
-
-block_done:
-	VZEROUPPER
-	RET
-
 // func products3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·products3x1AVX2(SB), NOSPLIT, $0-116
@@ -5837,5 +5789,53 @@ skip6:
 	JMP          group0
 
 done:
+	VZEROUPPER
+	RET
+
+// func acrossAVX2(dst *float32, x *float32, ld int, step int, blocks int)
+// Requires: AVX
+TEXT ·acrossAVX2(SB), NOSPLIT, $0-40
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  ld+16(FP), DX
+	MOVQ  step+24(FP), BX
+	MOVQ  blocks+32(FP), SI
+	MOVQ  DX, DI
+	ADDQ  DX, DI
+	ADDQ  DX, DI
+	MOVQ  BX, R8
+	ADDQ  BX, R8
+	ADDQ  BX, R8
+	TESTQ SI, SI
+	JZ    block_done
+
+block:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (CX)(BX*1), Y1
+	VMOVUPS      (CX)(BX*2), Y2
+	VMOVUPS      (CX)(R8*1), Y3
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKLPS    Y3, Y2, Y5
+	VUNPCKLPD    Y5, Y4, Y6
+	VUNPCKHPD    Y5, Y4, Y4
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKHPS    Y3, Y2, Y1
+	VUNPCKLPD    Y1, Y0, Y2
+	VUNPCKHPD    Y1, Y0, Y0
+	VEXTRACTF128 $0x00, Y6, (AX)
+	VEXTRACTF128 $0x00, Y4, (AX)(DX*1)
+	VEXTRACTF128 $0x00, Y2, (AX)(DX*2)
+	VEXTRACTF128 $0x00, Y0, (AX)(DI*1)
+	LEAQ         (AX)(DX*4), AX
+	VEXTRACTF128 $0x01, Y6, (AX)
+	VEXTRACTF128 $0x01, Y4, (AX)(DX*1)
+	VEXTRACTF128 $0x01, Y2, (AX)(DX*2)
+	VEXTRACTF128 $0x01, Y0, (AX)(DI*1)
+	LEAQ         (AX)(DX*4), AX
+	ADDQ         $0x00000020, CX
+	DECQ         SI
+	JNZ          block
+
+block_done:
 	VZEROUPPER
 	RET

@@ -273,3 +273,43 @@ func winogradInAVX512(out *float32, x *float32, plane int, row int, step int, ve
 //
 //go:noescape
 func winogradOutAVX512(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
+
+// products3x1AVX512 computes the products of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products3x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products5x1AVX512 computes the products of windows of 5×5 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products5x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// maxima3x1AVX512 computes the maxima of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func maxima3x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products3x2AVX512 computes the products of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products3x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products5x2AVX512 computes the products of windows of 5×5 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products5x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// maxima3x2AVX512 computes the maxima of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func maxima3x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products2x2AVX512 computes the products of windows of 2×2 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products2x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products7x1AVX512 computes the products of windows of 7×7 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products7x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
