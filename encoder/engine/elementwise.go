@@ -176,13 +176,12 @@ func compileGelu(c *call) error {
 // geluTanh computes v/2·(1 + tanh(√(2/π)·(v + 0.044715·v³))).
 var geluTanh = pieces(func(out, in, own []float32) {
 	const root = 0.7978845608028654
-	for i, v := range in {
-		own[i] = root * (v + 0.044715*v*v*v)
-	}
+	f32.Times(own, in, in)
+	f32.Line(own, own, 0.044715*root, root, -infinity, infinity)
+	f32.Times(own, in, own)
 	f32.Tanh(own, own)
-	for i, v := range in {
-		out[i] = 0.5 * v * (1 + own[i])
-	}
+	f32.Line(own, own, 0.5, 0.5, -infinity, infinity)
+	f32.Times(out, in, own)
 })
 
 func compileNot(c *call) error {

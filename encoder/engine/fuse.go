@@ -87,7 +87,10 @@ func isRow(v *value, n int, shape []int) bool {
 // completes such a pattern. In files of older opsets, the patterns have up to
 // seven steps. Method drop later removes the unread intermediate values.
 func (b *builder) fusePatterns(s *step) {
-	x, f := b.geluOf(s), f32.Gelu
+	x, f := b.geluOf(s, b.erfOf), f32.Gelu
+	if x == nil {
+		x, f = b.geluOf(s, b.tanhOf), geluTanh
+	}
 	if x == nil {
 		x, f = swishOf(s), vectorised("Swish", 1, 0)
 	}
@@ -130,23 +133,23 @@ func (b *builder) is(v *value, number float32) bool {
 	return err == nil && math.Abs(float64(data[0]-number)) <= 1e-6*math.Abs(float64(number))
 }
 
-// geluOf returns x if a step completes x/2·(1 + erf(x/√2)), with the factors in
-// any order, otherwise nil.
-func (b *builder) geluOf(s *step) *value {
+// geluOf returns x if a step completes x/2·p, with the factors in any order and
+// a value p of x that `of` recognises, otherwise nil.
+func (b *builder) geluOf(s *step, of func(p *value) *value) *value {
 	if s.op != "Mul" || len(s.in) != 2 {
 		return nil
 	}
-	// With p = 1 + erf(x/√2): (x·p)·½ here, and (x·½)·p below.
+	// (x·p)·½ here, and (x·½)·p below.
 	if m := b.factorOf(s.out, "Mul", 0.5); m != nil {
 		in := m.madeBy("Mul", 2)
 		for i := range in {
-			if x := b.erfOf(in[i]); x != nil && x == in[1-i] {
+			if x := of(in[i]); x != nil && x == in[1-i] {
 				return x
 			}
 		}
 	}
 	for i := range s.in {
-		if x := b.erfOf(s.in[i]); x != nil && x == b.factorOf(s.in[1-i], "Mul", 0.5) {
+		if x := of(s.in[i]); x != nil && x == b.factorOf(s.in[1-i], "Mul", 0.5) {
 			return x
 		}
 	}
@@ -168,6 +171,33 @@ func (b *builder) erfOf(p *value) *value {
 	}
 	if of := in[0].madeBy("Div", 2); of != nil && b.is(of[1], math.Sqrt2) {
 		return of[0]
+	}
+	return nil
+}
+
+// tanhOf returns x if a value is 1 + tanh(√(2/π)·(x + 0.044715·x³)), otherwise
+// nil.
+func (b *builder) tanhOf(p *value) *value {
+	e := b.factorOf(p, "Add", 1)
+	if e == nil || e.madeBy("Tanh", 1) == nil {
+		return nil
+	}
+	sum := b.factorOf(e.producer.in[0], "Mul", math.Sqrt2/math.SqrtPi)
+	if sum == nil {
+		return nil
+	}
+	in := sum.madeBy("Add", 2)
+	for i, x := range in {
+		cube := b.factorOf(in[1-i], "Mul", 0.044715)
+		if cube == nil {
+			continue
+		}
+		if of := cube.madeBy("Pow", 2); of != nil && of[0] == x && b.is(of[1], 3) {
+			return x
+		}
+		if of := cube.madeBy("Mul", 2); of != nil && slices.Contains(of, x) && (squareOf(b, of[0]) == x || squareOf(b, of[1]) == x) {
+			return x
+		}
 	}
 	return nil
 }

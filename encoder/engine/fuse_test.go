@@ -24,6 +24,11 @@ func TestFused(t *testing.T) {
 	erf := func(f *onnxtest.File, scaled string) *onnxtest.File {
 		return f.Node("Erf", []string{scaled}, "e", nil).Node("Add", []string{"e", "one"}, "p", nil)
 	}
+	tanh := func(f *onnxtest.File, cube, of string) *onnxtest.File {
+		return f.Floats("c", []float32{0.044715}).Floats("scale", []float32{0.7978845834732056}).Node("Mul", []string{"c", cube}, "b", nil).
+			Node("Add", []string{of, "b"}, "u", nil).Node("Mul", []string{"scale", "u"}, "a", nil).Node("Tanh", []string{"a"}, "e", nil).
+			Node("Add", []string{"one", "e"}, "p", nil)
+	}
 	norm := func(f *onnxtest.File, axis int64) *onnxtest.File {
 		a := onnxtest.Attributes{"axes": []int64{axis}}
 		return f.Node("ReduceMean", []string{"image"}, "m", a).Node("Sub", []string{"image", "m"}, "d", nil).Node("Sub", []string{"image", "m"}, "d2", nil).
@@ -42,6 +47,12 @@ func TestFused(t *testing.T) {
 			Node("Mul", []string{"image", "p"}, "m", nil).Node("Mul", []string{"m", "half"}, "y", nil), 5},
 		"gelu that is read between": {erf(base().Node("Div", []string{"image", "root"}, "a", nil), "a").
 			Node("Mul", []string{"image", "p"}, "m", nil).Node("Mul", []string{"m", "half"}, "g", nil).Node("Add", []string{"g", "e"}, "y", nil), 4},
+		"gelu by tanh": {tanh(base().Node("Mul", []string{"image", "image"}, "q", nil).Node("Mul", []string{"image", "q"}, "k", nil), "k", "image").
+			Node("Mul", []string{"image", "p"}, "m", nil).Node("Mul", []string{"half", "m"}, "y", nil), 1},
+		"gelu by tanh and a power": {tanh(base().Floats("three", []float32{3}).Node("Pow", []string{"image", "three"}, "k", nil), "k", "image").
+			Node("Mul", []string{"image", "half"}, "m", nil).Node("Mul", []string{"m", "p"}, "y", nil), 1},
+		"gelu by tanh of a square": {tanh(base().Node("Mul", []string{"image", "image"}, "q", nil), "q", "image").
+			Node("Mul", []string{"image", "p"}, "m", nil).Node("Mul", []string{"half", "m"}, "y", nil), 8},
 		"swish": {base().Node("Sigmoid", []string{"image"}, "a", nil).Node("Mul", []string{"a", "image"}, "y", nil), 1},
 		"sigmoid of something else": {base().Node("Relu", []string{"image"}, "z", nil).Node("Sigmoid", []string{"z"}, "a", nil).
 			Node("Mul", []string{"image", "a"}, "y", nil), 3},

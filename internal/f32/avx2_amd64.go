@@ -7,62 +7,62 @@ package f32
 // tile1x8AVX2 sets 1×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile1x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile1x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile2x8AVX2 sets 2×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile2x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile2x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile3x8AVX2 sets 3×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile3x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile3x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile4x8AVX2 sets 4×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile4x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile4x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile5x8AVX2 sets 5×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile5x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile5x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile6x8AVX2 sets 6×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile6x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile6x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile1x16AVX2 sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile1x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile1x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile2x16AVX2 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile2x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile2x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile3x16AVX2 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile3x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile3x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile4x16AVX2 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile4x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile4x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile5x16AVX2 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile5x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile5x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // tile6x16AVX2 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile6x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile6x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // wide1x12AVX2 adds aᵀ·b to 1×12 values at c, rows ldc bytes apart.
 //
@@ -194,42 +194,47 @@ func winogradInAVX2(out *float32, x *float32, plane int, row int, step int, vect
 //go:noescape
 func winogradOutAVX2(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
 
-// products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products3x1AVX2 computes the products of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products5x1AVX2 computes the products of windows of 5×5 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products5x1AVX2 computes the products of windows of 5×5 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products5x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// maxima3x1AVX2 computes the maxima of windows of 3×3 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// maxima3x1AVX2 computes the maxima of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func maxima3x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products3x2AVX2 computes the products of windows of 3×3 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products3x2AVX2 computes the products of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products5x2AVX2 computes the products of windows of 5×5 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products5x2AVX2 computes the products of windows of 5×5 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products5x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// maxima3x2AVX2 computes the maxima of windows of 3×3 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// maxima3x2AVX2 computes the maxima of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func maxima3x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products2x2AVX2 computes the products of windows of 2×2 values at stride 2, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products2x2AVX2 computes the products of windows of 2×2 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products2x2AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
 
-// products7x1AVX2 computes the products of windows of 7×7 values at stride 1, for eight columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+// products7x1AVX2 computes the products of windows of 7×7 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
 //
 //go:noescape
 func products7x1AVX2(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// acrossAVX2 writes 8·blocks values of each of four rows of x, `step` bytes apart, as columns of dst, whose rows are ld bytes apart.
+//
+//go:noescape
+func acrossAVX2(dst *float32, x *float32, ld int, step int, blocks int)

@@ -4,111 +4,118 @@
 
 #include "textflag.h"
 
-// func tile1x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
+	VMOVUPS (R8), Y0
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
+	VBROADCASTSS (R8), Y0
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y1
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y1
 	ADDQ         BX, DX
 	VBROADCASTSS 4(CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x00000008, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y1
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y2
 	VFMADD231PS  Y1, Y2, Y0
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y1
-	VBROADCASTSS hi+76(FP), Y2
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y1
+	VBROADCASTSS hi+84(FP), Y2
 	VMAXPS       Y0, Y1, Y0
 	VMINPS       Y0, Y2, Y0
 	VMOVUPS      Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func tile2x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
+	VMOVUPS (R8), Y0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS 4(R8), Y1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y2
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 4(CX), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y2
 	ADDQ         BX, DX
 	VBROADCASTSS 8(CX), Y3
@@ -116,13 +123,12 @@ two:
 	VBROADCASTSS 12(CX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000010, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y3
@@ -131,10 +137,10 @@ two_done:
 	VFMADD231PS  Y2, Y3, Y1
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y2
-	VBROADCASTSS hi+76(FP), Y3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y2
+	VBROADCASTSS hi+84(FP), Y3
 	VMAXPS       Y0, Y2, Y0
 	VMINPS       Y0, Y3, Y0
 	VMOVUPS      Y0, (AX)
@@ -145,46 +151,49 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
+	VMOVUPS (R8), Y0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
-	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS 4(R8), Y1
+	VBROADCASTSS 8(R8), Y2
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y4
@@ -193,7 +202,8 @@ two:
 	VFMADD231PS  Y3, Y4, Y1
 	VBROADCASTSS 8(CX), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y3
 	ADDQ         BX, DX
 	VBROADCASTSS 12(CX), Y4
@@ -203,13 +213,12 @@ two:
 	VBROADCASTSS 20(CX), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x00000018, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y4
@@ -220,10 +229,10 @@ two_done:
 	VFMADD231PS  Y3, Y4, Y2
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y3
-	VBROADCASTSS hi+76(FP), Y4
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y3
+	VBROADCASTSS hi+84(FP), Y4
 	VMAXPS       Y0, Y3, Y0
 	VMINPS       Y0, Y4, Y0
 	VMOVUPS      Y0, (AX)
@@ -238,51 +247,54 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y3
+	VMOVUPS (R8), Y0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
-	VBROADCASTSS 8(DI), Y2
-	VBROADCASTSS 12(DI), Y3
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS 4(R8), Y1
+	VBROADCASTSS 8(R8), Y2
+	VBROADCASTSS 12(R8), Y3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y4
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y5
@@ -293,7 +305,8 @@ two:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 12(CX), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y4
 	ADDQ         BX, DX
 	VBROADCASTSS 16(CX), Y5
@@ -305,13 +318,12 @@ two:
 	VBROADCASTSS 28(CX), Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000020, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y5
@@ -324,10 +336,10 @@ two_done:
 	VFMADD231PS  Y4, Y5, Y3
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y4
-	VBROADCASTSS hi+76(FP), Y5
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y4
+	VBROADCASTSS hi+84(FP), Y5
 	VMAXPS       Y0, Y4, Y0
 	VMINPS       Y0, Y5, Y0
 	VMOVUPS      Y0, (AX)
@@ -346,56 +358,59 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
+	VMOVUPS (R8), Y0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y4
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
-	VBROADCASTSS 8(DI), Y2
-	VBROADCASTSS 12(DI), Y3
-	VBROADCASTSS 16(DI), Y4
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS 4(R8), Y1
+	VBROADCASTSS 8(R8), Y2
+	VBROADCASTSS 12(R8), Y3
+	VBROADCASTSS 16(R8), Y4
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y5
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y6
@@ -408,7 +423,8 @@ two:
 	VFMADD231PS  Y5, Y6, Y3
 	VBROADCASTSS 16(CX), Y6
 	VFMADD231PS  Y5, Y6, Y4
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y5
 	ADDQ         BX, DX
 	VBROADCASTSS 20(CX), Y6
@@ -422,13 +438,12 @@ two:
 	VBROADCASTSS 36(CX), Y6
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         $0x00000028, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y5
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y6
@@ -443,10 +458,10 @@ two_done:
 	VFMADD231PS  Y5, Y6, Y4
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y5
-	VBROADCASTSS hi+76(FP), Y6
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y5
+	VBROADCASTSS hi+84(FP), Y6
 	VMAXPS       Y0, Y5, Y0
 	VMINPS       Y0, Y6, Y0
 	VMOVUPS      Y0, (AX)
@@ -469,61 +484,64 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y5
+	VMOVUPS (R8), Y0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS 4(DI), Y1
-	VBROADCASTSS 8(DI), Y2
-	VBROADCASTSS 12(DI), Y3
-	VBROADCASTSS 16(DI), Y4
-	VBROADCASTSS 20(DI), Y5
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS 4(R8), Y1
+	VBROADCASTSS 8(R8), Y2
+	VBROADCASTSS 12(R8), Y3
+	VBROADCASTSS 16(R8), Y4
+	VBROADCASTSS 20(R8), Y5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y6
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y7
@@ -538,7 +556,8 @@ two:
 	VFMADD231PS  Y6, Y7, Y4
 	VBROADCASTSS 20(CX), Y7
 	VFMADD231PS  Y6, Y7, Y5
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y6
 	ADDQ         BX, DX
 	VBROADCASTSS 24(CX), Y7
@@ -554,13 +573,12 @@ two:
 	VBROADCASTSS 44(CX), Y7
 	VFMADD231PS  Y6, Y7, Y5
 	ADDQ         $0x00000030, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y7
@@ -577,10 +595,10 @@ two_done:
 	VFMADD231PS  Y6, Y7, Y5
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y6
-	VBROADCASTSS hi+76(FP), Y7
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y6
+	VBROADCASTSS hi+84(FP), Y7
 	VMAXPS       Y0, Y6, Y0
 	VMINPS       Y0, Y7, Y0
 	VMOVUPS      Y0, (AX)
@@ -607,45 +625,49 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile1x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS (R8), Y1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	ADDQ         BX, DX
@@ -653,13 +675,12 @@ two:
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000008, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y2
 	VMOVUPS      32(DX), Y3
 	ADDQ         BX, DX
@@ -668,10 +689,10 @@ two_done:
 	VFMADD231PS  Y3, Y4, Y1
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y2
-	VBROADCASTSS hi+76(FP), Y3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y2
+	VBROADCASTSS hi+84(FP), Y3
 	VMAXPS       Y0, Y2, Y0
 	VMINPS       Y0, Y3, Y0
 	VMOVUPS      Y0, (AX)
@@ -681,45 +702,48 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile2x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS (R8), Y1
+	VBROADCASTSS 4(R8), Y2
+	VBROADCASTSS 4(R8), Y3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	ADDQ         BX, DX
@@ -729,7 +753,8 @@ two:
 	VBROADCASTSS 4(CX), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	ADDQ         BX, DX
@@ -740,13 +765,12 @@ two:
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000010, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y4
 	VMOVUPS      32(DX), Y5
 	ADDQ         BX, DX
@@ -758,10 +782,10 @@ two_done:
 	VFMADD231PS  Y5, Y6, Y3
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y4
-	VBROADCASTSS hi+76(FP), Y5
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y4
+	VBROADCASTSS hi+84(FP), Y5
 	VMAXPS       Y0, Y4, Y0
 	VMINPS       Y0, Y5, Y0
 	VMOVUPS      Y0, (AX)
@@ -778,52 +802,55 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y4
+	VMOVUPS 32(R8), Y5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS (R8), Y1
+	VBROADCASTSS 4(R8), Y2
+	VBROADCASTSS 4(R8), Y3
+	VBROADCASTSS 8(R8), Y4
+	VBROADCASTSS 8(R8), Y5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	ADDQ         BX, DX
@@ -836,7 +863,8 @@ two:
 	VBROADCASTSS 8(CX), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	ADDQ         BX, DX
@@ -850,13 +878,12 @@ two:
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x00000018, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
 	ADDQ         BX, DX
@@ -871,10 +898,10 @@ two_done:
 	VFMADD231PS  Y7, Y8, Y5
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y6
-	VBROADCASTSS hi+76(FP), Y7
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y6
+	VBROADCASTSS hi+84(FP), Y7
 	VMAXPS       Y0, Y6, Y0
 	VMINPS       Y0, Y7, Y0
 	VMOVUPS      Y0, (AX)
@@ -898,59 +925,62 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y4
+	VMOVUPS 32(R8), Y5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y6
+	VMOVUPS 32(R8), Y7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS (R8), Y1
+	VBROADCASTSS 4(R8), Y2
+	VBROADCASTSS 4(R8), Y3
+	VBROADCASTSS 8(R8), Y4
+	VBROADCASTSS 8(R8), Y5
+	VBROADCASTSS 12(R8), Y6
+	VBROADCASTSS 12(R8), Y7
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	ADDQ         BX, DX
@@ -966,7 +996,8 @@ two:
 	VBROADCASTSS 12(CX), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	ADDQ         BX, DX
@@ -983,13 +1014,12 @@ two:
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000020, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	ADDQ         BX, DX
@@ -1007,10 +1037,10 @@ two_done:
 	VFMADD231PS  Y9, Y10, Y7
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y8
-	VBROADCASTSS hi+76(FP), Y9
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y8
+	VBROADCASTSS hi+84(FP), Y9
 	VMAXPS       Y0, Y8, Y0
 	VMINPS       Y0, Y9, Y0
 	VMOVUPS      Y0, (AX)
@@ -1041,66 +1071,69 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y4
+	VMOVUPS 32(R8), Y5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y6
+	VMOVUPS 32(R8), Y7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y8
+	VMOVUPS 32(R8), Y9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS (R8), Y1
+	VBROADCASTSS 4(R8), Y2
+	VBROADCASTSS 4(R8), Y3
+	VBROADCASTSS 8(R8), Y4
+	VBROADCASTSS 8(R8), Y5
+	VBROADCASTSS 12(R8), Y6
+	VBROADCASTSS 12(R8), Y7
+	VBROADCASTSS 16(R8), Y8
+	VBROADCASTSS 16(R8), Y9
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	ADDQ         BX, DX
@@ -1119,7 +1152,8 @@ two:
 	VBROADCASTSS 16(CX), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	ADDQ         BX, DX
@@ -1139,13 +1173,12 @@ two:
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x00000028, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y10
 	VMOVUPS      32(DX), Y11
 	ADDQ         BX, DX
@@ -1166,10 +1199,10 @@ two_done:
 	VFMADD231PS  Y11, Y12, Y9
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y10
-	VBROADCASTSS hi+76(FP), Y11
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y10
+	VBROADCASTSS hi+84(FP), Y11
 	VMAXPS       Y0, Y10, Y0
 	VMINPS       Y0, Y11, Y0
 	VMOVUPS      Y0, (AX)
@@ -1207,73 +1240,76 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-80
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	VMOVUPS 32(DI), Y3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y8
-	VMOVUPS 32(DI), Y9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y10
-	VMOVUPS 32(DI), Y11
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y4
+	VMOVUPS 32(R8), Y5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y6
+	VMOVUPS 32(R8), Y7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y8
+	VMOVUPS 32(R8), Y9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Y10
+	VMOVUPS 32(R8), Y11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Y0
-	VBROADCASTSS (DI), Y1
-	VBROADCASTSS 4(DI), Y2
-	VBROADCASTSS 4(DI), Y3
-	VBROADCASTSS 8(DI), Y4
-	VBROADCASTSS 8(DI), Y5
-	VBROADCASTSS 12(DI), Y6
-	VBROADCASTSS 12(DI), Y7
-	VBROADCASTSS 16(DI), Y8
-	VBROADCASTSS 16(DI), Y9
-	VBROADCASTSS 20(DI), Y10
-	VBROADCASTSS 20(DI), Y11
+	VBROADCASTSS (R8), Y0
+	VBROADCASTSS (R8), Y1
+	VBROADCASTSS 4(R8), Y2
+	VBROADCASTSS 4(R8), Y3
+	VBROADCASTSS 8(R8), Y4
+	VBROADCASTSS 8(R8), Y5
+	VBROADCASTSS 12(R8), Y6
+	VBROADCASTSS 12(R8), Y7
+	VBROADCASTSS 16(R8), Y8
+	VBROADCASTSS 16(R8), Y9
+	VBROADCASTSS 20(R8), Y10
+	VBROADCASTSS 20(R8), Y11
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	ADDQ         BX, DX
@@ -1295,7 +1331,8 @@ two:
 	VBROADCASTSS 20(CX), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	ADDQ         BX, DX
@@ -1318,13 +1355,12 @@ two:
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $0x00000030, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	ADDQ         BX, DX
@@ -1348,10 +1384,10 @@ two_done:
 	VFMADD231PS  Y13, Y14, Y11
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Y12
-	VBROADCASTSS hi+76(FP), Y13
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Y12
+	VBROADCASTSS hi+84(FP), Y13
 	VMAXPS       Y0, Y12, Y0
 	VMINPS       Y0, Y13, Y0
 	VMOVUPS      Y0, (AX)
@@ -5773,5 +5809,53 @@ skip6:
 	JMP          group0
 
 done:
+	VZEROUPPER
+	RET
+
+// func acrossAVX2(dst *float32, x *float32, ld int, step int, blocks int)
+// Requires: AVX
+TEXT ·acrossAVX2(SB), NOSPLIT, $0-40
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  ld+16(FP), DX
+	MOVQ  step+24(FP), BX
+	MOVQ  blocks+32(FP), SI
+	MOVQ  DX, DI
+	ADDQ  DX, DI
+	ADDQ  DX, DI
+	MOVQ  BX, R8
+	ADDQ  BX, R8
+	ADDQ  BX, R8
+	TESTQ SI, SI
+	JZ    block_done
+
+block:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (CX)(BX*1), Y1
+	VMOVUPS      (CX)(BX*2), Y2
+	VMOVUPS      (CX)(R8*1), Y3
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKLPS    Y3, Y2, Y5
+	VUNPCKLPD    Y5, Y4, Y6
+	VUNPCKHPD    Y5, Y4, Y4
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKHPS    Y3, Y2, Y1
+	VUNPCKLPD    Y1, Y0, Y2
+	VUNPCKHPD    Y1, Y0, Y0
+	VEXTRACTF128 $0x00, Y6, (AX)
+	VEXTRACTF128 $0x00, Y4, (AX)(DX*1)
+	VEXTRACTF128 $0x00, Y2, (AX)(DX*2)
+	VEXTRACTF128 $0x00, Y0, (AX)(DI*1)
+	LEAQ         (AX)(DX*4), AX
+	VEXTRACTF128 $0x01, Y6, (AX)
+	VEXTRACTF128 $0x01, Y4, (AX)(DX*1)
+	VEXTRACTF128 $0x01, Y2, (AX)(DX*2)
+	VEXTRACTF128 $0x01, Y0, (AX)(DI*1)
+	LEAQ         (AX)(DX*4), AX
+	ADDQ         $0x00000020, CX
+	DECQ         SI
+	JNZ          block
+
+block_done:
 	VZEROUPPER
 	RET

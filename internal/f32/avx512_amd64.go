@@ -7,242 +7,242 @@ package f32
 // tile1x16AVX512 sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner1x16AVX512 sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile2x16AVX512 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner2x16AVX512 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile3x16AVX512 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner3x16AVX512 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile4x16AVX512 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner4x16AVX512 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile5x16AVX512 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner5x16AVX512 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile6x16AVX512 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner6x16AVX512 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile7x16AVX512 sets 7×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner7x16AVX512 sets 7×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile8x16AVX512 sets 8×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner8x16AVX512 sets 8×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile9x16AVX512 sets 9×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner9x16AVX512 sets 9×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile10x16AVX512 sets 10×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner10x16AVX512 sets 10×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile11x16AVX512 sets 11×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner11x16AVX512 sets 11×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile12x16AVX512 sets 12×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner12x16AVX512 sets 12×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile1x32AVX512 sets 1×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner1x32AVX512 sets 1×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile2x32AVX512 sets 2×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner2x32AVX512 sets 2×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile3x32AVX512 sets 3×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner3x32AVX512 sets 3×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile4x32AVX512 sets 4×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner4x32AVX512 sets 4×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile5x32AVX512 sets 5×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner5x32AVX512 sets 5×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile6x32AVX512 sets 6×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner6x32AVX512 sets 6×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile7x32AVX512 sets 7×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner7x32AVX512 sets 7×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile8x32AVX512 sets 8×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner8x32AVX512 sets 8×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile9x32AVX512 sets 9×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner9x32AVX512 sets 9×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile10x32AVX512 sets 10×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner10x32AVX512 sets 10×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile11x32AVX512 sets 11×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner11x32AVX512 sets 11×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // tile12x32AVX512 sets 12×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
-func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
 // corner12x32AVX512 sets 12×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
 //
 //go:noescape
-func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
 // wide1x24AVX512 adds aᵀ·b to 1×24 values at c, rows ldc bytes apart.
 //
@@ -388,3 +388,43 @@ func winogradInAVX512(out *float32, x *float32, plane int, row int, step int, ve
 //
 //go:noescape
 func winogradOutAVX512(out *float32, x *float32, step int, line int, vectors int, bias float32, lo float32, hi float32)
+
+// products3x1AVX512 computes the products of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products3x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products5x1AVX512 computes the products of windows of 5×5 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products5x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// maxima3x1AVX512 computes the maxima of windows of 3×3 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func maxima3x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products3x2AVX512 computes the products of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products3x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products5x2AVX512 computes the products of windows of 5×5 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products5x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// maxima3x2AVX512 computes the maxima of windows of 3×3 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func maxima3x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products2x2AVX512 computes the products of windows of 2×2 values at stride 2, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products2x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+
+// products7x1AVX512 computes the products of windows of 7×7 values at stride 1, for a register of columns. A group has as many rows as the stride. The first begins with row first at x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.
+//
+//go:noescape
+func products7x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)

@@ -4,90 +4,95 @@
 
 #include "textflag.h"
 
-// func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
+	VMOVUPS (R8), Z0
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
+	VBROADCASTSS (R8), Z0
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
 	VBROADCASTSS 4(CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z1
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z1
-	VBROADCASTSS hi+76(FP), Z2
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z1
+	VBROADCASTSS hi+84(FP), Z2
 	VMAXPS       Z0, Z1, Z0
 	VMINPS       Z0, Z2, Z0
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
 
-// func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner1x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner1x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R8
+	MOVQ         moreFrom+104(FP), R9
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R8), K1, X4
+	VMOVUPS.Z    (R9), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -98,67 +103,68 @@ TEXT ·corner1x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z1
-	VMOVUPS      (DI), Z0
+	VMOVUPS      (R8), Z0
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000001, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z1
-	VBROADCASTSS (DI), Z0
+	MOVL         $0x00000001, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z1
+	VBROADCASTSS (R8), Z0
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z2
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z3
 	VFMADD231PS      Z2, Z3, Z0
 	VMOVUPS          (CX), Z2
-	VFMADD231PS.BCST (R9), Z2, Z1
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z2, Z1
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z2
 	ADDQ             BX, DX
 	VBROADCASTSS     4(CX), Z3
 	VFMADD231PS      Z2, Z3, Z0
 	VMOVUPS          4(CX), Z2
-	VFMADD231PS.BCST (R9), Z2, Z1
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z2, Z1
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000008, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z2
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z3
 	VFMADD231PS      Z2, Z3, Z0
 	VMOVUPS          (CX), Z2
-	VFMADD231PS.BCST (R9), Z2, Z1
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z2, Z1
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z2
-	VBROADCASTSS  hi+76(FP), Z3
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z2
+	VBROADCASTSS  hi+84(FP), Z3
 	VMAXPS        Z0, Z2, Z0
 	VMINPS        Z0, Z3, Z0
 	VMOVUPS       Z0, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z1, Z2, Z1
 	VMINPS        Z1, Z3, Z1
 	VUNPCKLPS     Z1, Z1, Z0
@@ -173,48 +179,52 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 4(CX), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
 	VBROADCASTSS 8(CX), Z3
@@ -222,13 +232,12 @@ two:
 	VBROADCASTSS 12(CX), Z3
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000010, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z2
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z3
@@ -237,10 +246,10 @@ two_done:
 	VFMADD231PS  Z2, Z3, Z1
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z2
-	VBROADCASTSS hi+76(FP), Z3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z2
+	VBROADCASTSS hi+84(FP), Z3
 	VMAXPS       Z0, Z2, Z0
 	VMINPS       Z0, Z3, Z0
 	VMOVUPS      Z0, (AX)
@@ -251,30 +260,32 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner2x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner2x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -285,32 +296,33 @@ TEXT ·corner2x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z2
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000003, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z2
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
+	MOVL         $0x00000003, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z2
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z3
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z4
@@ -318,9 +330,10 @@ two:
 	VBROADCASTSS     4(CX), Z4
 	VFMADD231PS      Z3, Z4, Z1
 	VMOVUPS          (CX), Z3
-	VFMADD231PS.BCST (R9), Z3, Z2
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z3
 	ADDQ             BX, DX
 	VBROADCASTSS     8(CX), Z4
@@ -328,16 +341,15 @@ two:
 	VBROADCASTSS     12(CX), Z4
 	VFMADD231PS      Z3, Z4, Z1
 	VMOVUPS          8(CX), Z3
-	VFMADD231PS.BCST (R9), Z3, Z2
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000010, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z3
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z4
@@ -345,14 +357,14 @@ two_done:
 	VBROADCASTSS     4(CX), Z4
 	VFMADD231PS      Z3, Z4, Z1
 	VMOVUPS          (CX), Z3
-	VFMADD231PS.BCST (R9), Z3, Z2
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z3, Z2
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z3
-	VBROADCASTSS  hi+76(FP), Z4
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z3
+	VBROADCASTSS  hi+84(FP), Z4
 	VMAXPS        Z0, Z3, Z0
 	VMINPS        Z0, Z4, Z0
 	VMOVUPS       Z0, (AX)
@@ -360,7 +372,7 @@ store:
 	VMAXPS        Z1, Z3, Z1
 	VMINPS        Z1, Z4, Z1
 	VMOVUPS       Z1, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z2, Z3, Z2
 	VMINPS        Z2, Z4, Z2
 	VUNPCKLPS     Z2, Z2, Z0
@@ -377,46 +389,49 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
@@ -425,7 +440,8 @@ two:
 	VFMADD231PS  Z3, Z4, Z1
 	VBROADCASTSS 8(CX), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS 12(CX), Z4
@@ -435,13 +451,12 @@ two:
 	VBROADCASTSS 20(CX), Z4
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000018, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
@@ -452,10 +467,10 @@ two_done:
 	VFMADD231PS  Z3, Z4, Z2
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z3
-	VBROADCASTSS hi+76(FP), Z4
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z3
+	VBROADCASTSS hi+84(FP), Z4
 	VMAXPS       Z0, Z3, Z0
 	VMINPS       Z0, Z4, Z0
 	VMOVUPS      Z0, (AX)
@@ -470,33 +485,35 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner3x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner3x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -507,37 +524,38 @@ TEXT ·corner3x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z3
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000007, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z3
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
+	MOVL         $0x00000007, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z3
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z4
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z5
@@ -547,9 +565,10 @@ two:
 	VBROADCASTSS     8(CX), Z5
 	VFMADD231PS      Z4, Z5, Z2
 	VMOVUPS          (CX), Z4
-	VFMADD231PS.BCST (R9), Z4, Z3
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z4, Z3
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z4
 	ADDQ             BX, DX
 	VBROADCASTSS     12(CX), Z5
@@ -559,16 +578,15 @@ two:
 	VBROADCASTSS     20(CX), Z5
 	VFMADD231PS      Z4, Z5, Z2
 	VMOVUPS          12(CX), Z4
-	VFMADD231PS.BCST (R9), Z4, Z3
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z4, Z3
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000018, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z4
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z5
@@ -578,14 +596,14 @@ two_done:
 	VBROADCASTSS     8(CX), Z5
 	VFMADD231PS      Z4, Z5, Z2
 	VMOVUPS          (CX), Z4
-	VFMADD231PS.BCST (R9), Z4, Z3
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z4, Z3
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z4
-	VBROADCASTSS  hi+76(FP), Z5
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z4
+	VBROADCASTSS  hi+84(FP), Z5
 	VMAXPS        Z0, Z4, Z0
 	VMINPS        Z0, Z5, Z0
 	VMOVUPS       Z0, (AX)
@@ -597,7 +615,7 @@ store:
 	VMAXPS        Z2, Z4, Z2
 	VMINPS        Z2, Z5, Z2
 	VMOVUPS       Z2, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z3, Z4, Z3
 	VMINPS        Z3, Z5, Z3
 	VUNPCKLPS     Z3, Z3, Z0
@@ -616,51 +634,54 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z5
@@ -671,7 +692,8 @@ two:
 	VFMADD231PS  Z4, Z5, Z2
 	VBROADCASTSS 12(CX), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
 	VBROADCASTSS 16(CX), Z5
@@ -683,13 +705,12 @@ two:
 	VBROADCASTSS 28(CX), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000020, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z4
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z5
@@ -702,10 +723,10 @@ two_done:
 	VFMADD231PS  Z4, Z5, Z3
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z4
-	VBROADCASTSS hi+76(FP), Z5
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z4
+	VBROADCASTSS hi+84(FP), Z5
 	VMAXPS       Z0, Z4, Z0
 	VMINPS       Z0, Z5, Z0
 	VMOVUPS      Z0, (AX)
@@ -724,36 +745,38 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner4x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner4x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -764,42 +787,43 @@ TEXT ·corner4x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z4
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000000f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z4
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
+	MOVL         $0x0000000f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z4
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z5
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z6
@@ -811,9 +835,10 @@ two:
 	VBROADCASTSS     12(CX), Z6
 	VFMADD231PS      Z5, Z6, Z3
 	VMOVUPS          (CX), Z5
-	VFMADD231PS.BCST (R9), Z5, Z4
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z5, Z4
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z5
 	ADDQ             BX, DX
 	VBROADCASTSS     16(CX), Z6
@@ -825,16 +850,15 @@ two:
 	VBROADCASTSS     28(CX), Z6
 	VFMADD231PS      Z5, Z6, Z3
 	VMOVUPS          16(CX), Z5
-	VFMADD231PS.BCST (R9), Z5, Z4
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z5, Z4
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000020, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z5
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z6
@@ -846,14 +870,14 @@ two_done:
 	VBROADCASTSS     12(CX), Z6
 	VFMADD231PS      Z5, Z6, Z3
 	VMOVUPS          (CX), Z5
-	VFMADD231PS.BCST (R9), Z5, Z4
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z5, Z4
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z5
-	VBROADCASTSS  hi+76(FP), Z6
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z5
+	VBROADCASTSS  hi+84(FP), Z6
 	VMAXPS        Z0, Z5, Z0
 	VMINPS        Z0, Z6, Z0
 	VMOVUPS       Z0, (AX)
@@ -869,7 +893,7 @@ store:
 	VMAXPS        Z3, Z5, Z3
 	VMINPS        Z3, Z6, Z3
 	VMOVUPS       Z3, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z4, Z5, Z4
 	VMINPS        Z4, Z6, Z4
 	VUNPCKLPS     Z4, Z4, Z0
@@ -890,56 +914,59 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
@@ -952,7 +979,8 @@ two:
 	VFMADD231PS  Z5, Z6, Z3
 	VBROADCASTSS 16(CX), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
 	VBROADCASTSS 20(CX), Z6
@@ -966,13 +994,12 @@ two:
 	VBROADCASTSS 36(CX), Z6
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         $0x00000028, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z5
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z6
@@ -987,10 +1014,10 @@ two_done:
 	VFMADD231PS  Z5, Z6, Z4
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z5
-	VBROADCASTSS hi+76(FP), Z6
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z5
+	VBROADCASTSS hi+84(FP), Z6
 	VMAXPS       Z0, Z5, Z0
 	VMINPS       Z0, Z6, Z0
 	VMOVUPS      Z0, (AX)
@@ -1013,39 +1040,41 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner5x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner5x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -1056,47 +1085,48 @@ TEXT ·corner5x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z5
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000001f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z5
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
+	MOVL         $0x0000001f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z5
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z6
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z7
@@ -1110,9 +1140,10 @@ two:
 	VBROADCASTSS     16(CX), Z7
 	VFMADD231PS      Z6, Z7, Z4
 	VMOVUPS          (CX), Z6
-	VFMADD231PS.BCST (R9), Z6, Z5
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z6, Z5
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z6
 	ADDQ             BX, DX
 	VBROADCASTSS     20(CX), Z7
@@ -1126,16 +1157,15 @@ two:
 	VBROADCASTSS     36(CX), Z7
 	VFMADD231PS      Z6, Z7, Z4
 	VMOVUPS          20(CX), Z6
-	VFMADD231PS.BCST (R9), Z6, Z5
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z6, Z5
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000028, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z6
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z7
@@ -1149,14 +1179,14 @@ two_done:
 	VBROADCASTSS     16(CX), Z7
 	VFMADD231PS      Z6, Z7, Z4
 	VMOVUPS          (CX), Z6
-	VFMADD231PS.BCST (R9), Z6, Z5
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z6, Z5
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z6
-	VBROADCASTSS  hi+76(FP), Z7
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z6
+	VBROADCASTSS  hi+84(FP), Z7
 	VMAXPS        Z0, Z6, Z0
 	VMINPS        Z0, Z7, Z0
 	VMOVUPS       Z0, (AX)
@@ -1176,7 +1206,7 @@ store:
 	VMAXPS        Z4, Z6, Z4
 	VMINPS        Z4, Z7, Z4
 	VMOVUPS       Z4, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z5, Z6, Z5
 	VMINPS        Z5, Z7, Z5
 	VUNPCKLPS     Z5, Z5, Z0
@@ -1199,61 +1229,64 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z7
@@ -1268,7 +1301,8 @@ two:
 	VFMADD231PS  Z6, Z7, Z4
 	VBROADCASTSS 20(CX), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
 	VBROADCASTSS 24(CX), Z7
@@ -1284,13 +1318,12 @@ two:
 	VBROADCASTSS 44(CX), Z7
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         $0x00000030, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z6
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z7
@@ -1307,10 +1340,10 @@ two_done:
 	VFMADD231PS  Z6, Z7, Z5
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z6
-	VBROADCASTSS hi+76(FP), Z7
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z6
+	VBROADCASTSS hi+84(FP), Z7
 	VMAXPS       Z0, Z6, Z0
 	VMINPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (AX)
@@ -1337,42 +1370,44 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner6x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner6x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z1, Z1
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -1383,52 +1418,53 @@ TEXT ·corner6x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z6
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000003f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z6
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
+	MOVL         $0x0000003f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z6
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z7
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z8
@@ -1444,9 +1480,10 @@ two:
 	VBROADCASTSS     20(CX), Z8
 	VFMADD231PS      Z7, Z8, Z5
 	VMOVUPS          (CX), Z7
-	VFMADD231PS.BCST (R9), Z7, Z6
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z7, Z6
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z7
 	ADDQ             BX, DX
 	VBROADCASTSS     24(CX), Z8
@@ -1462,16 +1499,15 @@ two:
 	VBROADCASTSS     44(CX), Z8
 	VFMADD231PS      Z7, Z8, Z5
 	VMOVUPS          24(CX), Z7
-	VFMADD231PS.BCST (R9), Z7, Z6
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z7, Z6
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000030, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z7
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z8
@@ -1487,14 +1523,14 @@ two_done:
 	VBROADCASTSS     20(CX), Z8
 	VFMADD231PS      Z7, Z8, Z5
 	VMOVUPS          (CX), Z7
-	VFMADD231PS.BCST (R9), Z7, Z6
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z7, Z6
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z7
-	VBROADCASTSS  hi+76(FP), Z8
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z7
+	VBROADCASTSS  hi+84(FP), Z8
 	VMAXPS        Z0, Z7, Z0
 	VMINPS        Z0, Z8, Z0
 	VMOVUPS       Z0, (AX)
@@ -1518,7 +1554,7 @@ store:
 	VMAXPS        Z5, Z7, Z5
 	VMINPS        Z5, Z8, Z5
 	VMOVUPS       Z5, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z6, Z7, Z6
 	VMINPS        Z6, Z8, Z6
 	VUNPCKLPS     Z6, Z6, Z0
@@ -1543,66 +1579,69 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
@@ -1619,7 +1658,8 @@ two:
 	VFMADD231PS  Z7, Z8, Z5
 	VBROADCASTSS 24(CX), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
 	VBROADCASTSS 28(CX), Z8
@@ -1637,13 +1677,12 @@ two:
 	VBROADCASTSS 52(CX), Z8
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         $0x00000038, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z7
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z8
@@ -1662,10 +1701,10 @@ two_done:
 	VFMADD231PS  Z7, Z8, Z6
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z7
-	VBROADCASTSS hi+76(FP), Z8
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z7
+	VBROADCASTSS hi+84(FP), Z8
 	VMAXPS       Z0, Z7, Z0
 	VMINPS       Z0, Z8, Z0
 	VMOVUPS      Z0, (AX)
@@ -1696,45 +1735,47 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner7x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner7x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z2, Z2
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -1745,57 +1786,58 @@ TEXT ·corner7x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z7
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000007f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z7
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
+	MOVL         $0x0000007f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z7
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z8
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z9
@@ -1813,9 +1855,10 @@ two:
 	VBROADCASTSS     24(CX), Z9
 	VFMADD231PS      Z8, Z9, Z6
 	VMOVUPS          (CX), Z8
-	VFMADD231PS.BCST (R9), Z8, Z7
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z8, Z7
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z8
 	ADDQ             BX, DX
 	VBROADCASTSS     28(CX), Z9
@@ -1833,16 +1876,15 @@ two:
 	VBROADCASTSS     52(CX), Z9
 	VFMADD231PS      Z8, Z9, Z6
 	VMOVUPS          28(CX), Z8
-	VFMADD231PS.BCST (R9), Z8, Z7
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z8, Z7
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000038, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z8
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z9
@@ -1860,14 +1902,14 @@ two_done:
 	VBROADCASTSS     24(CX), Z9
 	VFMADD231PS      Z8, Z9, Z6
 	VMOVUPS          (CX), Z8
-	VFMADD231PS.BCST (R9), Z8, Z7
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z8, Z7
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z8
-	VBROADCASTSS  hi+76(FP), Z9
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z8
+	VBROADCASTSS  hi+84(FP), Z9
 	VMAXPS        Z0, Z8, Z0
 	VMINPS        Z0, Z9, Z0
 	VMOVUPS       Z0, (AX)
@@ -1895,7 +1937,7 @@ store:
 	VMAXPS        Z6, Z8, Z6
 	VMINPS        Z6, Z9, Z6
 	VMOVUPS       Z6, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z7, Z8, Z7
 	VMINPS        Z7, Z9, Z7
 	VUNPCKLPS     Z7, Z7, Z0
@@ -1922,71 +1964,74 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z9
@@ -2005,7 +2050,8 @@ two:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS 28(CX), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
 	VBROADCASTSS 32(CX), Z9
@@ -2025,13 +2071,12 @@ two:
 	VBROADCASTSS 60(CX), Z9
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z8
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z9
@@ -2052,10 +2097,10 @@ two_done:
 	VFMADD231PS  Z8, Z9, Z7
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z8
-	VBROADCASTSS hi+76(FP), Z9
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z8
+	VBROADCASTSS hi+84(FP), Z9
 	VMAXPS       Z0, Z8, Z0
 	VMINPS       Z0, Z9, Z0
 	VMOVUPS      Z0, (AX)
@@ -2090,48 +2135,50 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner8x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner8x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z3, Z3
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -2142,62 +2189,63 @@ TEXT ·corner8x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z8
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z7
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000000ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z8
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
+	MOVL         $0x000000ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z8
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z9
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z10
@@ -2217,9 +2265,10 @@ two:
 	VBROADCASTSS     28(CX), Z10
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (CX), Z9
-	VFMADD231PS.BCST (R9), Z9, Z8
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z9, Z8
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z9
 	ADDQ             BX, DX
 	VBROADCASTSS     32(CX), Z10
@@ -2239,16 +2288,15 @@ two:
 	VBROADCASTSS     60(CX), Z10
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          32(CX), Z9
-	VFMADD231PS.BCST (R9), Z9, Z8
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z9, Z8
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000040, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z9
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z10
@@ -2268,14 +2316,14 @@ two_done:
 	VBROADCASTSS     28(CX), Z10
 	VFMADD231PS      Z9, Z10, Z7
 	VMOVUPS          (CX), Z9
-	VFMADD231PS.BCST (R9), Z9, Z8
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z9, Z8
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z9
-	VBROADCASTSS  hi+76(FP), Z10
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z9
+	VBROADCASTSS  hi+84(FP), Z10
 	VMAXPS        Z0, Z9, Z0
 	VMINPS        Z0, Z10, Z0
 	VMOVUPS       Z0, (AX)
@@ -2307,7 +2355,7 @@ store:
 	VMAXPS        Z7, Z9, Z7
 	VMINPS        Z7, Z10, Z7
 	VMOVUPS       Z7, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z8, Z9, Z8
 	VMINPS        Z8, Z10, Z8
 	VUNPCKLPS     Z8, Z8, Z0
@@ -2336,77 +2384,80 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
@@ -2427,7 +2478,8 @@ two:
 	VFMADD231PS  Z9, Z10, Z7
 	VBROADCASTSS 32(CX), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
 	VBROADCASTSS 36(CX), Z10
@@ -2449,13 +2501,12 @@ two:
 	VBROADCASTSS 68(CX), Z10
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         $0x00000048, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z9
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z10
@@ -2478,10 +2529,10 @@ two_done:
 	VFMADD231PS  Z9, Z10, Z8
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z9
-	VBROADCASTSS hi+76(FP), Z10
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z9
+	VBROADCASTSS hi+84(FP), Z10
 	VMAXPS       Z0, Z9, Z0
 	VMINPS       Z0, Z10, Z0
 	VMOVUPS      Z0, (AX)
@@ -2520,51 +2571,53 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner9x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner9x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z0, Z0
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -2575,68 +2628,69 @@ TEXT ·corner9x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z9
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000001ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z9
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
+	MOVL         $0x000001ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z9
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z10
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z11
@@ -2658,9 +2712,10 @@ two:
 	VBROADCASTSS     32(CX), Z11
 	VFMADD231PS      Z10, Z11, Z8
 	VMOVUPS          (CX), Z10
-	VFMADD231PS.BCST (R9), Z10, Z9
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z10, Z9
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z10
 	ADDQ             BX, DX
 	VBROADCASTSS     36(CX), Z11
@@ -2682,16 +2737,15 @@ two:
 	VBROADCASTSS     68(CX), Z11
 	VFMADD231PS      Z10, Z11, Z8
 	VMOVUPS          36(CX), Z10
-	VFMADD231PS.BCST (R9), Z10, Z9
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z10, Z9
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000048, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z10
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z11
@@ -2713,14 +2767,14 @@ two_done:
 	VBROADCASTSS     32(CX), Z11
 	VFMADD231PS      Z10, Z11, Z8
 	VMOVUPS          (CX), Z10
-	VFMADD231PS.BCST (R9), Z10, Z9
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z10, Z9
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z10
-	VBROADCASTSS  hi+76(FP), Z11
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z10
+	VBROADCASTSS  hi+84(FP), Z11
 	VMAXPS        Z0, Z10, Z0
 	VMINPS        Z0, Z11, Z0
 	VMOVUPS       Z0, (AX)
@@ -2756,7 +2810,7 @@ store:
 	VMAXPS        Z8, Z10, Z8
 	VMINPS        Z8, Z11, Z8
 	VMOVUPS       Z8, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z9, Z10, Z9
 	VMINPS        Z9, Z11, Z9
 	VUNPCKLPS     Z9, Z9, Z0
@@ -2787,82 +2841,85 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z9
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z11
@@ -2885,7 +2942,8 @@ two:
 	VFMADD231PS  Z10, Z11, Z8
 	VBROADCASTSS 36(CX), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
 	VBROADCASTSS 40(CX), Z11
@@ -2909,13 +2967,12 @@ two:
 	VBROADCASTSS 76(CX), Z11
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         $0x00000050, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z10
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z11
@@ -2940,10 +2997,10 @@ two_done:
 	VFMADD231PS  Z10, Z11, Z9
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z10
-	VBROADCASTSS hi+76(FP), Z11
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z10
+	VBROADCASTSS hi+84(FP), Z11
 	VMAXPS       Z0, Z10, Z0
 	VMINPS       Z0, Z11, Z0
 	VMOVUPS      Z0, (AX)
@@ -2986,54 +3043,56 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner10x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner10x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z1, Z1
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -3044,73 +3103,74 @@ TEXT ·corner10x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z10
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z9
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000003ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z10
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
+	MOVL         $0x000003ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z10
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z11
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z12
@@ -3134,9 +3194,10 @@ two:
 	VBROADCASTSS     36(CX), Z12
 	VFMADD231PS      Z11, Z12, Z9
 	VMOVUPS          (CX), Z11
-	VFMADD231PS.BCST (R9), Z11, Z10
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z11, Z10
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z11
 	ADDQ             BX, DX
 	VBROADCASTSS     40(CX), Z12
@@ -3160,16 +3221,15 @@ two:
 	VBROADCASTSS     76(CX), Z12
 	VFMADD231PS      Z11, Z12, Z9
 	VMOVUPS          40(CX), Z11
-	VFMADD231PS.BCST (R9), Z11, Z10
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z11, Z10
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000050, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z11
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z12
@@ -3193,14 +3253,14 @@ two_done:
 	VBROADCASTSS     36(CX), Z12
 	VFMADD231PS      Z11, Z12, Z9
 	VMOVUPS          (CX), Z11
-	VFMADD231PS.BCST (R9), Z11, Z10
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z11, Z10
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z11
-	VBROADCASTSS  hi+76(FP), Z12
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z11
+	VBROADCASTSS  hi+84(FP), Z12
 	VMAXPS        Z0, Z11, Z0
 	VMINPS        Z0, Z12, Z0
 	VMOVUPS       Z0, (AX)
@@ -3240,7 +3300,7 @@ store:
 	VMAXPS        Z9, Z11, Z9
 	VMINPS        Z9, Z12, Z9
 	VMOVUPS       Z9, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z10, Z11, Z10
 	VMINPS        Z10, Z12, Z10
 	VUNPCKLPS     Z10, Z10, Z0
@@ -3273,87 +3333,90 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
-	VBROADCASTSS 40(DI), Z10
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
+	VBROADCASTSS 40(R8), Z10
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
@@ -3378,7 +3441,8 @@ two:
 	VFMADD231PS  Z11, Z12, Z9
 	VBROADCASTSS 40(CX), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
 	VBROADCASTSS 44(CX), Z12
@@ -3404,13 +3468,12 @@ two:
 	VBROADCASTSS 84(CX), Z12
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         $0x00000058, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z11
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z12
@@ -3437,10 +3500,10 @@ two_done:
 	VFMADD231PS  Z11, Z12, Z10
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z11
-	VBROADCASTSS hi+76(FP), Z12
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z11
+	VBROADCASTSS hi+84(FP), Z12
 	VMAXPS       Z0, Z11, Z0
 	VMINPS       Z0, Z12, Z0
 	VMOVUPS      Z0, (AX)
@@ -3487,57 +3550,59 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner11x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner11x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z2, Z2
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -3548,78 +3613,79 @@ TEXT ·corner11x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z11
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000007ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z11
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
-	VBROADCASTSS 40(DI), Z10
+	MOVL         $0x000007ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z11
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
+	VBROADCASTSS 40(R8), Z10
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z12
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z13
@@ -3645,9 +3711,10 @@ two:
 	VBROADCASTSS     40(CX), Z13
 	VFMADD231PS      Z12, Z13, Z10
 	VMOVUPS          (CX), Z12
-	VFMADD231PS.BCST (R9), Z12, Z11
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z12, Z11
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z12
 	ADDQ             BX, DX
 	VBROADCASTSS     44(CX), Z13
@@ -3673,16 +3740,15 @@ two:
 	VBROADCASTSS     84(CX), Z13
 	VFMADD231PS      Z12, Z13, Z10
 	VMOVUPS          44(CX), Z12
-	VFMADD231PS.BCST (R9), Z12, Z11
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z12, Z11
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000058, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z12
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z13
@@ -3708,14 +3774,14 @@ two_done:
 	VBROADCASTSS     40(CX), Z13
 	VFMADD231PS      Z12, Z13, Z10
 	VMOVUPS          (CX), Z12
-	VFMADD231PS.BCST (R9), Z12, Z11
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z12, Z11
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z12
-	VBROADCASTSS  hi+76(FP), Z13
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z12
+	VBROADCASTSS  hi+84(FP), Z13
 	VMAXPS        Z0, Z12, Z0
 	VMINPS        Z0, Z13, Z0
 	VMOVUPS       Z0, (AX)
@@ -3759,7 +3825,7 @@ store:
 	VMAXPS        Z10, Z12, Z10
 	VMINPS        Z10, Z13, Z10
 	VMOVUPS       Z10, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z11, Z12, Z11
 	VMINPS        Z11, Z13, Z11
 	VUNPCKLPS     Z11, Z11, Z0
@@ -3794,92 +3860,95 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z11
+	VMOVUPS (R8), Z0
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
-	VBROADCASTSS 40(DI), Z10
-	VBROADCASTSS 44(DI), Z11
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
+	VBROADCASTSS 40(R8), Z10
+	VBROADCASTSS 44(R8), Z11
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z13
@@ -3906,7 +3975,8 @@ two:
 	VFMADD231PS  Z12, Z13, Z10
 	VBROADCASTSS 44(CX), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
 	VBROADCASTSS 48(CX), Z13
@@ -3934,13 +4004,12 @@ two:
 	VBROADCASTSS 92(CX), Z13
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         $0x00000060, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      (DX), Z12
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z13
@@ -3969,10 +4038,10 @@ two_done:
 	VFMADD231PS  Z12, Z13, Z11
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z12
-	VBROADCASTSS hi+76(FP), Z13
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z12
+	VBROADCASTSS hi+84(FP), Z13
 	VMAXPS       Z0, Z12, Z0
 	VMINPS       Z0, Z13, Z0
 	VMOVUPS      Z0, (AX)
@@ -4023,60 +4092,62 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner12x16AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner12x16AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	VMOVUPS.Z    (R10), K1, X4
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x00, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x01, X4, Z3, Z3
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z2, Z2
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X4
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X4
 	VINSERTF32X4 $0x02, X4, Z3, Z3
 	VUNPCKLPS    Z1, Z0, Z4
 	VUNPCKLPS    Z3, Z2, Z5
@@ -4087,83 +4158,84 @@ TEXT ·corner12x16AVX512(SB), NOSPLIT, $0-112
 	VUNPCKLPD    Z1, Z0, Z2
 	VUNPCKHPD    Z1, Z0, Z0
 	VMOVUPS      Z6, Z12
-	VMOVUPS      (DI), Z0
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z11
+	VMOVUPS      (R8), Z0
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z11
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000fff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z12
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS 4(DI), Z1
-	VBROADCASTSS 8(DI), Z2
-	VBROADCASTSS 12(DI), Z3
-	VBROADCASTSS 16(DI), Z4
-	VBROADCASTSS 20(DI), Z5
-	VBROADCASTSS 24(DI), Z6
-	VBROADCASTSS 28(DI), Z7
-	VBROADCASTSS 32(DI), Z8
-	VBROADCASTSS 36(DI), Z9
-	VBROADCASTSS 40(DI), Z10
-	VBROADCASTSS 44(DI), Z11
+	MOVL         $0x00000fff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z12
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS 4(R8), Z1
+	VBROADCASTSS 8(R8), Z2
+	VBROADCASTSS 12(R8), Z3
+	VBROADCASTSS 16(R8), Z4
+	VBROADCASTSS 20(R8), Z5
+	VBROADCASTSS 24(R8), Z6
+	VBROADCASTSS 28(R8), Z7
+	VBROADCASTSS 32(R8), Z8
+	VBROADCASTSS 36(R8), Z9
+	VBROADCASTSS 40(R8), Z10
+	VBROADCASTSS 44(R8), Z11
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z13
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z14
@@ -4191,9 +4263,10 @@ two:
 	VBROADCASTSS     44(CX), Z14
 	VFMADD231PS      Z13, Z14, Z11
 	VMOVUPS          (CX), Z13
-	VFMADD231PS.BCST (R9), Z13, Z12
-	ADDQ             $0x00000004, R9
-	PREFETCHT1       (DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z13, Z12
+	ADDQ             $0x00000004, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z13
 	ADDQ             BX, DX
 	VBROADCASTSS     48(CX), Z14
@@ -4221,16 +4294,15 @@ two:
 	VBROADCASTSS     92(CX), Z14
 	VFMADD231PS      Z13, Z14, Z11
 	VMOVUPS          48(CX), Z13
-	VFMADD231PS.BCST (R9), Z13, Z12
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z13, Z12
+	ADDQ             $0x00000004, R10
 	ADDQ             $0x00000060, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
 	VMOVUPS          (DX), Z13
 	ADDQ             BX, DX
 	VBROADCASTSS     (CX), Z14
@@ -4258,14 +4330,14 @@ two_done:
 	VBROADCASTSS     44(CX), Z14
 	VFMADD231PS      Z13, Z14, Z11
 	VMOVUPS          (CX), Z13
-	VFMADD231PS.BCST (R9), Z13, Z12
-	ADDQ             $0x00000004, R9
+	VFMADD231PS.BCST (R10), Z13, Z12
+	ADDQ             $0x00000004, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z13
-	VBROADCASTSS  hi+76(FP), Z14
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z13
+	VBROADCASTSS  hi+84(FP), Z14
 	VMAXPS        Z0, Z13, Z0
 	VMINPS        Z0, Z14, Z0
 	VMOVUPS       Z0, (AX)
@@ -4313,7 +4385,7 @@ store:
 	VMAXPS        Z11, Z13, Z11
 	VMINPS        Z11, Z14, Z11
 	VMOVUPS       Z11, (AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z12, Z13, Z12
 	VMINPS        Z12, Z14, Z12
 	VUNPCKLPS     Z12, Z12, Z0
@@ -4350,48 +4422,50 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	ADDQ         BX, DX
 	VBROADCASTSS (CX), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	ADDQ         BX, DX
@@ -4399,14 +4473,12 @@ two:
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z2
 	VMOVUPS      64(DX), Z3
 	ADDQ         BX, DX
@@ -4415,10 +4487,10 @@ two_done:
 	VFMADD231PS  Z3, Z4, Z1
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z2
-	VBROADCASTSS hi+76(FP), Z3
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z2
+	VBROADCASTSS hi+84(FP), Z3
 	VMAXPS       Z0, Z2, Z0
 	VMINPS       Z0, Z3, Z0
 	VMOVUPS      Z0, (AX)
@@ -4428,27 +4500,29 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner1x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner1x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R8
+	MOVQ         moreFrom+104(FP), R9
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R8), K1, X2
+	VMOVUPS.Z    (R9), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
 	VUNPCKLPS    Z5, Z0, Z3
 	VUNPCKLPS    Z4, Z1, Z6
@@ -4462,34 +4536,34 @@ TEXT ·corner1x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z3, Z3
 	VMOVUPS      Z1, Z4
 	VMOVUPS      Z0, Z5
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000001, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z2
+	MOVL         $0x00000001, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z2
 	VMOVUPS      Z2, Z3
 	VMOVUPS      Z2, Z4
 	VMOVUPS      Z2, Z5
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z6
 	VMOVUPS          64(DX), Z7
 	ADDQ             BX, DX
@@ -4497,13 +4571,13 @@ two:
 	VFMADD231PS      Z6, Z8, Z0
 	VFMADD231PS      Z7, Z8, Z1
 	VMOVUPS          (CX), Z6
-	VFMADD231PS.BCST (R9), Z6, Z2
-	VFMADD231PS.BCST 4(R9), Z6, Z3
-	VFMADD231PS.BCST 8(R9), Z6, Z4
-	VFMADD231PS.BCST 12(R9), Z6, Z5
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z6, Z2
+	VFMADD231PS.BCST 4(R10), Z6, Z3
+	VFMADD231PS.BCST 8(R10), Z6, Z4
+	VFMADD231PS.BCST 12(R10), Z6, Z5
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z6
 	VMOVUPS          64(DX), Z7
 	ADDQ             BX, DX
@@ -4511,20 +4585,18 @@ two:
 	VFMADD231PS      Z6, Z8, Z0
 	VFMADD231PS      Z7, Z8, Z1
 	VMOVUPS          4(CX), Z6
-	VFMADD231PS.BCST (R9), Z6, Z2
-	VFMADD231PS.BCST 4(R9), Z6, Z3
-	VFMADD231PS.BCST 8(R9), Z6, Z4
-	VFMADD231PS.BCST 12(R9), Z6, Z5
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z6, Z2
+	VFMADD231PS.BCST 4(R10), Z6, Z3
+	VFMADD231PS.BCST 8(R10), Z6, Z4
+	VFMADD231PS.BCST 12(R10), Z6, Z5
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000008, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z6
 	VMOVUPS          64(DX), Z7
 	ADDQ             BX, DX
@@ -4532,24 +4604,24 @@ two_done:
 	VFMADD231PS      Z6, Z8, Z0
 	VFMADD231PS      Z7, Z8, Z1
 	VMOVUPS          (CX), Z6
-	VFMADD231PS.BCST (R9), Z6, Z2
-	VFMADD231PS.BCST 4(R9), Z6, Z3
-	VFMADD231PS.BCST 8(R9), Z6, Z4
-	VFMADD231PS.BCST 12(R9), Z6, Z5
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z6, Z2
+	VFMADD231PS.BCST 4(R10), Z6, Z3
+	VFMADD231PS.BCST 8(R10), Z6, Z4
+	VFMADD231PS.BCST 12(R10), Z6, Z5
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z6
-	VBROADCASTSS  hi+76(FP), Z7
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z6
+	VBROADCASTSS  hi+84(FP), Z7
 	VMAXPS        Z0, Z6, Z0
 	VMINPS        Z0, Z7, Z0
 	VMOVUPS       Z0, (AX)
 	VMAXPS        Z1, Z6, Z1
 	VMINPS        Z1, Z7, Z1
 	VMOVUPS       Z1, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z2, Z6, Z2
 	VMINPS        Z2, Z7, Z2
 	VMAXPS        Z3, Z6, Z3
@@ -4570,48 +4642,50 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	ADDQ         BX, DX
@@ -4621,8 +4695,8 @@ two:
 	VBROADCASTSS 4(CX), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	ADDQ         BX, DX
@@ -4633,14 +4707,12 @@ two:
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000010, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z4
 	VMOVUPS      64(DX), Z5
 	ADDQ         BX, DX
@@ -4652,10 +4724,10 @@ two_done:
 	VFMADD231PS  Z5, Z6, Z3
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z4
-	VBROADCASTSS hi+76(FP), Z5
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z4
+	VBROADCASTSS hi+84(FP), Z5
 	VMAXPS       Z0, Z4, Z0
 	VMINPS       Z0, Z5, Z0
 	VMOVUPS      Z0, (AX)
@@ -4672,30 +4744,32 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner2x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner2x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -4709,42 +4783,42 @@ TEXT ·corner2x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z5
 	VMOVUPS      Z1, Z6
 	VMOVUPS      Z0, Z7
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000003, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z4
+	MOVL         $0x00000003, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z4
 	VMOVUPS      Z4, Z5
 	VMOVUPS      Z4, Z6
 	VMOVUPS      Z4, Z7
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z8
 	VMOVUPS          64(DX), Z9
 	ADDQ             BX, DX
@@ -4755,13 +4829,13 @@ two:
 	VFMADD231PS      Z8, Z10, Z2
 	VFMADD231PS      Z9, Z10, Z3
 	VMOVUPS          (CX), Z8
-	VFMADD231PS.BCST (R9), Z8, Z4
-	VFMADD231PS.BCST 4(R9), Z8, Z5
-	VFMADD231PS.BCST 8(R9), Z8, Z6
-	VFMADD231PS.BCST 12(R9), Z8, Z7
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z8, Z4
+	VFMADD231PS.BCST 4(R10), Z8, Z5
+	VFMADD231PS.BCST 8(R10), Z8, Z6
+	VFMADD231PS.BCST 12(R10), Z8, Z7
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z8
 	VMOVUPS          64(DX), Z9
 	ADDQ             BX, DX
@@ -4772,20 +4846,18 @@ two:
 	VFMADD231PS      Z8, Z10, Z2
 	VFMADD231PS      Z9, Z10, Z3
 	VMOVUPS          8(CX), Z8
-	VFMADD231PS.BCST (R9), Z8, Z4
-	VFMADD231PS.BCST 4(R9), Z8, Z5
-	VFMADD231PS.BCST 8(R9), Z8, Z6
-	VFMADD231PS.BCST 12(R9), Z8, Z7
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z8, Z4
+	VFMADD231PS.BCST 4(R10), Z8, Z5
+	VFMADD231PS.BCST 8(R10), Z8, Z6
+	VFMADD231PS.BCST 12(R10), Z8, Z7
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000010, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z8
 	VMOVUPS          64(DX), Z9
 	ADDQ             BX, DX
@@ -4796,17 +4868,17 @@ two_done:
 	VFMADD231PS      Z8, Z10, Z2
 	VFMADD231PS      Z9, Z10, Z3
 	VMOVUPS          (CX), Z8
-	VFMADD231PS.BCST (R9), Z8, Z4
-	VFMADD231PS.BCST 4(R9), Z8, Z5
-	VFMADD231PS.BCST 8(R9), Z8, Z6
-	VFMADD231PS.BCST 12(R9), Z8, Z7
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z8, Z4
+	VFMADD231PS.BCST 4(R10), Z8, Z5
+	VFMADD231PS.BCST 8(R10), Z8, Z6
+	VFMADD231PS.BCST 12(R10), Z8, Z7
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z8
-	VBROADCASTSS  hi+76(FP), Z9
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z8
+	VBROADCASTSS  hi+84(FP), Z9
 	VMAXPS        Z0, Z8, Z0
 	VMINPS        Z0, Z9, Z0
 	VMOVUPS       Z0, (AX)
@@ -4820,7 +4892,7 @@ store:
 	VMAXPS        Z3, Z8, Z3
 	VMINPS        Z3, Z9, Z3
 	VMOVUPS       Z3, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z4, Z8, Z4
 	VMINPS        Z4, Z9, Z4
 	VMAXPS        Z5, Z8, Z5
@@ -4843,56 +4915,58 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	ADDQ         BX, DX
@@ -4905,8 +4979,8 @@ two:
 	VBROADCASTSS 8(CX), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	ADDQ         BX, DX
@@ -4920,14 +4994,12 @@ two:
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000018, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z6
 	VMOVUPS      64(DX), Z7
 	ADDQ         BX, DX
@@ -4942,10 +5014,10 @@ two_done:
 	VFMADD231PS  Z7, Z8, Z5
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z6
-	VBROADCASTSS hi+76(FP), Z7
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z6
+	VBROADCASTSS hi+84(FP), Z7
 	VMAXPS       Z0, Z6, Z0
 	VMINPS       Z0, Z7, Z0
 	VMOVUPS      Z0, (AX)
@@ -4969,33 +5041,35 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner3x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner3x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -5009,50 +5083,50 @@ TEXT ·corner3x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z7
 	VMOVUPS      Z1, Z8
 	VMOVUPS      Z0, Z9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000007, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z6
+	MOVL         $0x00000007, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z6
 	VMOVUPS      Z6, Z7
 	VMOVUPS      Z6, Z8
 	VMOVUPS      Z6, Z9
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z10
 	VMOVUPS          64(DX), Z11
 	ADDQ             BX, DX
@@ -5066,13 +5140,13 @@ two:
 	VFMADD231PS      Z10, Z12, Z4
 	VFMADD231PS      Z11, Z12, Z5
 	VMOVUPS          (CX), Z10
-	VFMADD231PS.BCST (R9), Z10, Z6
-	VFMADD231PS.BCST 4(R9), Z10, Z7
-	VFMADD231PS.BCST 8(R9), Z10, Z8
-	VFMADD231PS.BCST 12(R9), Z10, Z9
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z10, Z6
+	VFMADD231PS.BCST 4(R10), Z10, Z7
+	VFMADD231PS.BCST 8(R10), Z10, Z8
+	VFMADD231PS.BCST 12(R10), Z10, Z9
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z10
 	VMOVUPS          64(DX), Z11
 	ADDQ             BX, DX
@@ -5086,20 +5160,18 @@ two:
 	VFMADD231PS      Z10, Z12, Z4
 	VFMADD231PS      Z11, Z12, Z5
 	VMOVUPS          12(CX), Z10
-	VFMADD231PS.BCST (R9), Z10, Z6
-	VFMADD231PS.BCST 4(R9), Z10, Z7
-	VFMADD231PS.BCST 8(R9), Z10, Z8
-	VFMADD231PS.BCST 12(R9), Z10, Z9
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z10, Z6
+	VFMADD231PS.BCST 4(R10), Z10, Z7
+	VFMADD231PS.BCST 8(R10), Z10, Z8
+	VFMADD231PS.BCST 12(R10), Z10, Z9
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000018, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z10
 	VMOVUPS          64(DX), Z11
 	ADDQ             BX, DX
@@ -5113,17 +5185,17 @@ two_done:
 	VFMADD231PS      Z10, Z12, Z4
 	VFMADD231PS      Z11, Z12, Z5
 	VMOVUPS          (CX), Z10
-	VFMADD231PS.BCST (R9), Z10, Z6
-	VFMADD231PS.BCST 4(R9), Z10, Z7
-	VFMADD231PS.BCST 8(R9), Z10, Z8
-	VFMADD231PS.BCST 12(R9), Z10, Z9
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z10, Z6
+	VFMADD231PS.BCST 4(R10), Z10, Z7
+	VFMADD231PS.BCST 8(R10), Z10, Z8
+	VFMADD231PS.BCST 12(R10), Z10, Z9
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z10
-	VBROADCASTSS  hi+76(FP), Z11
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z10
+	VBROADCASTSS  hi+84(FP), Z11
 	VMAXPS        Z0, Z10, Z0
 	VMINPS        Z0, Z11, Z0
 	VMOVUPS       Z0, (AX)
@@ -5144,7 +5216,7 @@ store:
 	VMAXPS        Z5, Z10, Z5
 	VMINPS        Z5, Z11, Z5
 	VMOVUPS       Z5, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z6, Z10, Z6
 	VMINPS        Z6, Z11, Z6
 	VMAXPS        Z7, Z10, Z7
@@ -5169,64 +5241,66 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	ADDQ         BX, DX
@@ -5242,8 +5316,8 @@ two:
 	VBROADCASTSS 12(CX), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	ADDQ         BX, DX
@@ -5260,14 +5334,12 @@ two:
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000020, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z8
 	VMOVUPS      64(DX), Z9
 	ADDQ         BX, DX
@@ -5285,10 +5357,10 @@ two_done:
 	VFMADD231PS  Z9, Z10, Z7
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z8
-	VBROADCASTSS hi+76(FP), Z9
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z8
+	VBROADCASTSS hi+84(FP), Z9
 	VMAXPS       Z0, Z8, Z0
 	VMINPS       Z0, Z9, Z0
 	VMOVUPS      Z0, (AX)
@@ -5319,36 +5391,38 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner4x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner4x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -5362,58 +5436,58 @@ TEXT ·corner4x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z9
 	VMOVUPS      Z1, Z10
 	VMOVUPS      Z0, Z11
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000000f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z8
+	MOVL         $0x0000000f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z8
 	VMOVUPS      Z8, Z9
 	VMOVUPS      Z8, Z10
 	VMOVUPS      Z8, Z11
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z12
 	VMOVUPS          64(DX), Z13
 	ADDQ             BX, DX
@@ -5430,13 +5504,13 @@ two:
 	VFMADD231PS      Z12, Z14, Z6
 	VFMADD231PS      Z13, Z14, Z7
 	VMOVUPS          (CX), Z12
-	VFMADD231PS.BCST (R9), Z12, Z8
-	VFMADD231PS.BCST 4(R9), Z12, Z9
-	VFMADD231PS.BCST 8(R9), Z12, Z10
-	VFMADD231PS.BCST 12(R9), Z12, Z11
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z12, Z8
+	VFMADD231PS.BCST 4(R10), Z12, Z9
+	VFMADD231PS.BCST 8(R10), Z12, Z10
+	VFMADD231PS.BCST 12(R10), Z12, Z11
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z12
 	VMOVUPS          64(DX), Z13
 	ADDQ             BX, DX
@@ -5453,20 +5527,18 @@ two:
 	VFMADD231PS      Z12, Z14, Z6
 	VFMADD231PS      Z13, Z14, Z7
 	VMOVUPS          16(CX), Z12
-	VFMADD231PS.BCST (R9), Z12, Z8
-	VFMADD231PS.BCST 4(R9), Z12, Z9
-	VFMADD231PS.BCST 8(R9), Z12, Z10
-	VFMADD231PS.BCST 12(R9), Z12, Z11
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z12, Z8
+	VFMADD231PS.BCST 4(R10), Z12, Z9
+	VFMADD231PS.BCST 8(R10), Z12, Z10
+	VFMADD231PS.BCST 12(R10), Z12, Z11
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000020, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z12
 	VMOVUPS          64(DX), Z13
 	ADDQ             BX, DX
@@ -5483,17 +5555,17 @@ two_done:
 	VFMADD231PS      Z12, Z14, Z6
 	VFMADD231PS      Z13, Z14, Z7
 	VMOVUPS          (CX), Z12
-	VFMADD231PS.BCST (R9), Z12, Z8
-	VFMADD231PS.BCST 4(R9), Z12, Z9
-	VFMADD231PS.BCST 8(R9), Z12, Z10
-	VFMADD231PS.BCST 12(R9), Z12, Z11
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z12, Z8
+	VFMADD231PS.BCST 4(R10), Z12, Z9
+	VFMADD231PS.BCST 8(R10), Z12, Z10
+	VFMADD231PS.BCST 12(R10), Z12, Z11
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z12
-	VBROADCASTSS  hi+76(FP), Z13
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z12
+	VBROADCASTSS  hi+84(FP), Z13
 	VMAXPS        Z0, Z12, Z0
 	VMINPS        Z0, Z13, Z0
 	VMOVUPS       Z0, (AX)
@@ -5521,7 +5593,7 @@ store:
 	VMAXPS        Z7, Z12, Z7
 	VMINPS        Z7, Z13, Z7
 	VMOVUPS       Z7, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z8, Z12, Z8
 	VMINPS        Z8, Z13, Z8
 	VMAXPS        Z9, Z12, Z9
@@ -5548,72 +5620,74 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	ADDQ         BX, DX
@@ -5632,8 +5706,8 @@ two:
 	VBROADCASTSS 16(CX), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	ADDQ         BX, DX
@@ -5653,14 +5727,12 @@ two:
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         $0x00000028, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z10
 	VMOVUPS      64(DX), Z11
 	ADDQ         BX, DX
@@ -5681,10 +5753,10 @@ two_done:
 	VFMADD231PS  Z11, Z12, Z9
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z10
-	VBROADCASTSS hi+76(FP), Z11
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z10
+	VBROADCASTSS hi+84(FP), Z11
 	VMAXPS       Z0, Z10, Z0
 	VMINPS       Z0, Z11, Z0
 	VMOVUPS      Z0, (AX)
@@ -5722,39 +5794,41 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner5x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner5x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -5768,66 +5842,66 @@ TEXT ·corner5x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z11
 	VMOVUPS      Z1, Z12
 	VMOVUPS      Z0, Z13
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000001f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z10
+	MOVL         $0x0000001f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z10
 	VMOVUPS      Z10, Z11
 	VMOVUPS      Z10, Z12
 	VMOVUPS      Z10, Z13
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z14
 	VMOVUPS          64(DX), Z15
 	ADDQ             BX, DX
@@ -5847,13 +5921,13 @@ two:
 	VFMADD231PS      Z14, Z16, Z8
 	VFMADD231PS      Z15, Z16, Z9
 	VMOVUPS          (CX), Z14
-	VFMADD231PS.BCST (R9), Z14, Z10
-	VFMADD231PS.BCST 4(R9), Z14, Z11
-	VFMADD231PS.BCST 8(R9), Z14, Z12
-	VFMADD231PS.BCST 12(R9), Z14, Z13
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z14, Z10
+	VFMADD231PS.BCST 4(R10), Z14, Z11
+	VFMADD231PS.BCST 8(R10), Z14, Z12
+	VFMADD231PS.BCST 12(R10), Z14, Z13
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z14
 	VMOVUPS          64(DX), Z15
 	ADDQ             BX, DX
@@ -5873,20 +5947,18 @@ two:
 	VFMADD231PS      Z14, Z16, Z8
 	VFMADD231PS      Z15, Z16, Z9
 	VMOVUPS          20(CX), Z14
-	VFMADD231PS.BCST (R9), Z14, Z10
-	VFMADD231PS.BCST 4(R9), Z14, Z11
-	VFMADD231PS.BCST 8(R9), Z14, Z12
-	VFMADD231PS.BCST 12(R9), Z14, Z13
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z14, Z10
+	VFMADD231PS.BCST 4(R10), Z14, Z11
+	VFMADD231PS.BCST 8(R10), Z14, Z12
+	VFMADD231PS.BCST 12(R10), Z14, Z13
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000028, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z14
 	VMOVUPS          64(DX), Z15
 	ADDQ             BX, DX
@@ -5906,17 +5978,17 @@ two_done:
 	VFMADD231PS      Z14, Z16, Z8
 	VFMADD231PS      Z15, Z16, Z9
 	VMOVUPS          (CX), Z14
-	VFMADD231PS.BCST (R9), Z14, Z10
-	VFMADD231PS.BCST 4(R9), Z14, Z11
-	VFMADD231PS.BCST 8(R9), Z14, Z12
-	VFMADD231PS.BCST 12(R9), Z14, Z13
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z14, Z10
+	VFMADD231PS.BCST 4(R10), Z14, Z11
+	VFMADD231PS.BCST 8(R10), Z14, Z12
+	VFMADD231PS.BCST 12(R10), Z14, Z13
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z14
-	VBROADCASTSS  hi+76(FP), Z15
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z14
+	VBROADCASTSS  hi+84(FP), Z15
 	VMAXPS        Z0, Z14, Z0
 	VMINPS        Z0, Z15, Z0
 	VMOVUPS       Z0, (AX)
@@ -5951,7 +6023,7 @@ store:
 	VMAXPS        Z9, Z14, Z9
 	VMINPS        Z9, Z15, Z9
 	VMOVUPS       Z9, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z10, Z14, Z10
 	VMINPS        Z10, Z15, Z10
 	VMAXPS        Z11, Z14, Z11
@@ -5980,80 +6052,82 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	ADDQ         BX, DX
@@ -6075,8 +6149,8 @@ two:
 	VBROADCASTSS 20(CX), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	ADDQ         BX, DX
@@ -6099,14 +6173,12 @@ two:
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         $0x00000030, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z12
 	VMOVUPS      64(DX), Z13
 	ADDQ         BX, DX
@@ -6130,10 +6202,10 @@ two_done:
 	VFMADD231PS  Z13, Z14, Z11
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z12
-	VBROADCASTSS hi+76(FP), Z13
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z12
+	VBROADCASTSS hi+84(FP), Z13
 	VMAXPS       Z0, Z12, Z0
 	VMINPS       Z0, Z13, Z0
 	VMOVUPS      Z0, (AX)
@@ -6178,42 +6250,44 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner6x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner6x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z5, Z5
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -6227,74 +6301,74 @@ TEXT ·corner6x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z13
 	VMOVUPS      Z1, Z14
 	VMOVUPS      Z0, Z15
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	VMOVUPS      64(R8), Z11
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000003f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z12
+	MOVL         $0x0000003f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z12
 	VMOVUPS      Z12, Z13
 	VMOVUPS      Z12, Z14
 	VMOVUPS      Z12, Z15
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z16
 	VMOVUPS          64(DX), Z17
 	ADDQ             BX, DX
@@ -6317,13 +6391,13 @@ two:
 	VFMADD231PS      Z16, Z18, Z10
 	VFMADD231PS      Z17, Z18, Z11
 	VMOVUPS          (CX), Z16
-	VFMADD231PS.BCST (R9), Z16, Z12
-	VFMADD231PS.BCST 4(R9), Z16, Z13
-	VFMADD231PS.BCST 8(R9), Z16, Z14
-	VFMADD231PS.BCST 12(R9), Z16, Z15
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z16, Z12
+	VFMADD231PS.BCST 4(R10), Z16, Z13
+	VFMADD231PS.BCST 8(R10), Z16, Z14
+	VFMADD231PS.BCST 12(R10), Z16, Z15
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z16
 	VMOVUPS          64(DX), Z17
 	ADDQ             BX, DX
@@ -6346,20 +6420,18 @@ two:
 	VFMADD231PS      Z16, Z18, Z10
 	VFMADD231PS      Z17, Z18, Z11
 	VMOVUPS          24(CX), Z16
-	VFMADD231PS.BCST (R9), Z16, Z12
-	VFMADD231PS.BCST 4(R9), Z16, Z13
-	VFMADD231PS.BCST 8(R9), Z16, Z14
-	VFMADD231PS.BCST 12(R9), Z16, Z15
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z16, Z12
+	VFMADD231PS.BCST 4(R10), Z16, Z13
+	VFMADD231PS.BCST 8(R10), Z16, Z14
+	VFMADD231PS.BCST 12(R10), Z16, Z15
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000030, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z16
 	VMOVUPS          64(DX), Z17
 	ADDQ             BX, DX
@@ -6382,17 +6454,17 @@ two_done:
 	VFMADD231PS      Z16, Z18, Z10
 	VFMADD231PS      Z17, Z18, Z11
 	VMOVUPS          (CX), Z16
-	VFMADD231PS.BCST (R9), Z16, Z12
-	VFMADD231PS.BCST 4(R9), Z16, Z13
-	VFMADD231PS.BCST 8(R9), Z16, Z14
-	VFMADD231PS.BCST 12(R9), Z16, Z15
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z16, Z12
+	VFMADD231PS.BCST 4(R10), Z16, Z13
+	VFMADD231PS.BCST 8(R10), Z16, Z14
+	VFMADD231PS.BCST 12(R10), Z16, Z15
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z16
-	VBROADCASTSS  hi+76(FP), Z17
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z16
+	VBROADCASTSS  hi+84(FP), Z17
 	VMAXPS        Z0, Z16, Z0
 	VMINPS        Z0, Z17, Z0
 	VMOVUPS       Z0, (AX)
@@ -6434,7 +6506,7 @@ store:
 	VMAXPS        Z11, Z16, Z11
 	VMINPS        Z11, Z17, Z11
 	VMOVUPS       Z11, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z12, Z16, Z12
 	VMINPS        Z12, Z17, Z12
 	VMAXPS        Z13, Z16, Z13
@@ -6465,88 +6537,90 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	ADDQ         BX, DX
@@ -6571,8 +6645,8 @@ two:
 	VBROADCASTSS 24(CX), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	ADDQ         BX, DX
@@ -6598,14 +6672,12 @@ two:
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         $0x00000038, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z14
 	VMOVUPS      64(DX), Z15
 	ADDQ         BX, DX
@@ -6632,10 +6704,10 @@ two_done:
 	VFMADD231PS  Z15, Z16, Z13
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z14
-	VBROADCASTSS hi+76(FP), Z15
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z14
+	VBROADCASTSS hi+84(FP), Z15
 	VMAXPS       Z0, Z14, Z0
 	VMINPS       Z0, Z15, Z0
 	VMOVUPS      Z0, (AX)
@@ -6687,45 +6759,47 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner7x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner7x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z1, Z1
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -6739,82 +6813,82 @@ TEXT ·corner7x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z15
 	VMOVUPS      Z1, Z16
 	VMOVUPS      Z0, Z17
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z12
-	VMOVUPS      64(DI), Z13
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	VMOVUPS      64(R8), Z11
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
 	JMP          multiply
 
 one_each:
-	MOVL         $0x0000007f, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z14
+	MOVL         $0x0000007f, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z14
 	VMOVUPS      Z14, Z15
 	VMOVUPS      Z14, Z16
 	VMOVUPS      Z14, Z17
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z18
 	VMOVUPS          64(DX), Z19
 	ADDQ             BX, DX
@@ -6840,13 +6914,13 @@ two:
 	VFMADD231PS      Z18, Z20, Z12
 	VFMADD231PS      Z19, Z20, Z13
 	VMOVUPS          (CX), Z18
-	VFMADD231PS.BCST (R9), Z18, Z14
-	VFMADD231PS.BCST 4(R9), Z18, Z15
-	VFMADD231PS.BCST 8(R9), Z18, Z16
-	VFMADD231PS.BCST 12(R9), Z18, Z17
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z18, Z14
+	VFMADD231PS.BCST 4(R10), Z18, Z15
+	VFMADD231PS.BCST 8(R10), Z18, Z16
+	VFMADD231PS.BCST 12(R10), Z18, Z17
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z18
 	VMOVUPS          64(DX), Z19
 	ADDQ             BX, DX
@@ -6872,20 +6946,18 @@ two:
 	VFMADD231PS      Z18, Z20, Z12
 	VFMADD231PS      Z19, Z20, Z13
 	VMOVUPS          28(CX), Z18
-	VFMADD231PS.BCST (R9), Z18, Z14
-	VFMADD231PS.BCST 4(R9), Z18, Z15
-	VFMADD231PS.BCST 8(R9), Z18, Z16
-	VFMADD231PS.BCST 12(R9), Z18, Z17
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z18, Z14
+	VFMADD231PS.BCST 4(R10), Z18, Z15
+	VFMADD231PS.BCST 8(R10), Z18, Z16
+	VFMADD231PS.BCST 12(R10), Z18, Z17
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000038, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z18
 	VMOVUPS          64(DX), Z19
 	ADDQ             BX, DX
@@ -6911,17 +6983,17 @@ two_done:
 	VFMADD231PS      Z18, Z20, Z12
 	VFMADD231PS      Z19, Z20, Z13
 	VMOVUPS          (CX), Z18
-	VFMADD231PS.BCST (R9), Z18, Z14
-	VFMADD231PS.BCST 4(R9), Z18, Z15
-	VFMADD231PS.BCST 8(R9), Z18, Z16
-	VFMADD231PS.BCST 12(R9), Z18, Z17
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z18, Z14
+	VFMADD231PS.BCST 4(R10), Z18, Z15
+	VFMADD231PS.BCST 8(R10), Z18, Z16
+	VFMADD231PS.BCST 12(R10), Z18, Z17
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z18
-	VBROADCASTSS  hi+76(FP), Z19
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z18
+	VBROADCASTSS  hi+84(FP), Z19
 	VMAXPS        Z0, Z18, Z0
 	VMINPS        Z0, Z19, Z0
 	VMOVUPS       Z0, (AX)
@@ -6970,7 +7042,7 @@ store:
 	VMAXPS        Z13, Z18, Z13
 	VMINPS        Z13, Z19, Z13
 	VMOVUPS       Z13, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z14, Z18, Z14
 	VMINPS        Z14, Z19, Z14
 	VMAXPS        Z15, Z18, Z15
@@ -7003,96 +7075,98 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	ADDQ         BX, DX
@@ -7120,8 +7194,8 @@ two:
 	VBROADCASTSS 28(CX), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	ADDQ         BX, DX
@@ -7150,14 +7224,12 @@ two:
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	ADDQ         BX, DX
@@ -7187,10 +7259,10 @@ two_done:
 	VFMADD231PS  Z17, Z18, Z15
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z16
-	VBROADCASTSS hi+76(FP), Z17
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z16
+	VBROADCASTSS hi+84(FP), Z17
 	VMAXPS       Z0, Z16, Z0
 	VMINPS       Z0, Z17, Z0
 	VMOVUPS      Z0, (AX)
@@ -7249,48 +7321,50 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner8x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner8x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z4, Z4
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -7304,90 +7378,90 @@ TEXT ·corner8x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z17
 	VMOVUPS      Z1, Z18
 	VMOVUPS      Z0, Z19
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z12
-	VMOVUPS      64(DI), Z13
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z14
-	VMOVUPS      64(DI), Z15
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	VMOVUPS      64(R8), Z11
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z14
+	VMOVUPS      64(R8), Z15
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000000ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z16
+	MOVL         $0x000000ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z16
 	VMOVUPS      Z16, Z17
 	VMOVUPS      Z16, Z18
 	VMOVUPS      Z16, Z19
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z20
 	VMOVUPS          64(DX), Z21
 	ADDQ             BX, DX
@@ -7416,13 +7490,13 @@ two:
 	VFMADD231PS      Z20, Z22, Z14
 	VFMADD231PS      Z21, Z22, Z15
 	VMOVUPS          (CX), Z20
-	VFMADD231PS.BCST (R9), Z20, Z16
-	VFMADD231PS.BCST 4(R9), Z20, Z17
-	VFMADD231PS.BCST 8(R9), Z20, Z18
-	VFMADD231PS.BCST 12(R9), Z20, Z19
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z20, Z16
+	VFMADD231PS.BCST 4(R10), Z20, Z17
+	VFMADD231PS.BCST 8(R10), Z20, Z18
+	VFMADD231PS.BCST 12(R10), Z20, Z19
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z20
 	VMOVUPS          64(DX), Z21
 	ADDQ             BX, DX
@@ -7451,20 +7525,18 @@ two:
 	VFMADD231PS      Z20, Z22, Z14
 	VFMADD231PS      Z21, Z22, Z15
 	VMOVUPS          32(CX), Z20
-	VFMADD231PS.BCST (R9), Z20, Z16
-	VFMADD231PS.BCST 4(R9), Z20, Z17
-	VFMADD231PS.BCST 8(R9), Z20, Z18
-	VFMADD231PS.BCST 12(R9), Z20, Z19
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z20, Z16
+	VFMADD231PS.BCST 4(R10), Z20, Z17
+	VFMADD231PS.BCST 8(R10), Z20, Z18
+	VFMADD231PS.BCST 12(R10), Z20, Z19
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000040, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z20
 	VMOVUPS          64(DX), Z21
 	ADDQ             BX, DX
@@ -7493,17 +7565,17 @@ two_done:
 	VFMADD231PS      Z20, Z22, Z14
 	VFMADD231PS      Z21, Z22, Z15
 	VMOVUPS          (CX), Z20
-	VFMADD231PS.BCST (R9), Z20, Z16
-	VFMADD231PS.BCST 4(R9), Z20, Z17
-	VFMADD231PS.BCST 8(R9), Z20, Z18
-	VFMADD231PS.BCST 12(R9), Z20, Z19
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z20, Z16
+	VFMADD231PS.BCST 4(R10), Z20, Z17
+	VFMADD231PS.BCST 8(R10), Z20, Z18
+	VFMADD231PS.BCST 12(R10), Z20, Z19
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z20
-	VBROADCASTSS  hi+76(FP), Z21
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z20
+	VBROADCASTSS  hi+84(FP), Z21
 	VMAXPS        Z0, Z20, Z0
 	VMINPS        Z0, Z21, Z0
 	VMOVUPS       Z0, (AX)
@@ -7559,7 +7631,7 @@ store:
 	VMAXPS        Z15, Z20, Z15
 	VMINPS        Z15, Z21, Z15
 	VMOVUPS       Z15, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z16, Z20, Z16
 	VMINPS        Z16, Z21, Z16
 	VMAXPS        Z17, Z20, Z17
@@ -7594,105 +7666,107 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	ADDQ         BX, DX
@@ -7723,8 +7797,8 @@ two:
 	VBROADCASTSS 32(CX), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	ADDQ         BX, DX
@@ -7756,14 +7830,12 @@ two:
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         $0x00000048, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z18
 	VMOVUPS      64(DX), Z19
 	ADDQ         BX, DX
@@ -7796,10 +7868,10 @@ two_done:
 	VFMADD231PS  Z19, Z20, Z17
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z18
-	VBROADCASTSS hi+76(FP), Z19
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z18
+	VBROADCASTSS hi+84(FP), Z19
 	VMAXPS       Z0, Z18, Z0
 	VMINPS       Z0, Z19, Z0
 	VMOVUPS      Z0, (AX)
@@ -7865,51 +7937,53 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner9x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner9x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z0, Z0
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -7923,99 +7997,99 @@ TEXT ·corner9x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z19
 	VMOVUPS      Z1, Z20
 	VMOVUPS      Z0, Z21
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z12
-	VMOVUPS      64(DI), Z13
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z14
-	VMOVUPS      64(DI), Z15
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z16
-	VMOVUPS      64(DI), Z17
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	VMOVUPS      64(R8), Z11
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z14
+	VMOVUPS      64(R8), Z15
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z16
+	VMOVUPS      64(R8), Z17
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000001ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z18
+	MOVL         $0x000001ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z18
 	VMOVUPS      Z18, Z19
 	VMOVUPS      Z18, Z20
 	VMOVUPS      Z18, Z21
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z22
 	VMOVUPS          64(DX), Z23
 	ADDQ             BX, DX
@@ -8047,13 +8121,13 @@ two:
 	VFMADD231PS      Z22, Z24, Z16
 	VFMADD231PS      Z23, Z24, Z17
 	VMOVUPS          (CX), Z22
-	VFMADD231PS.BCST (R9), Z22, Z18
-	VFMADD231PS.BCST 4(R9), Z22, Z19
-	VFMADD231PS.BCST 8(R9), Z22, Z20
-	VFMADD231PS.BCST 12(R9), Z22, Z21
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z22, Z18
+	VFMADD231PS.BCST 4(R10), Z22, Z19
+	VFMADD231PS.BCST 8(R10), Z22, Z20
+	VFMADD231PS.BCST 12(R10), Z22, Z21
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z22
 	VMOVUPS          64(DX), Z23
 	ADDQ             BX, DX
@@ -8085,20 +8159,18 @@ two:
 	VFMADD231PS      Z22, Z24, Z16
 	VFMADD231PS      Z23, Z24, Z17
 	VMOVUPS          36(CX), Z22
-	VFMADD231PS.BCST (R9), Z22, Z18
-	VFMADD231PS.BCST 4(R9), Z22, Z19
-	VFMADD231PS.BCST 8(R9), Z22, Z20
-	VFMADD231PS.BCST 12(R9), Z22, Z21
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z22, Z18
+	VFMADD231PS.BCST 4(R10), Z22, Z19
+	VFMADD231PS.BCST 8(R10), Z22, Z20
+	VFMADD231PS.BCST 12(R10), Z22, Z21
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000048, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z22
 	VMOVUPS          64(DX), Z23
 	ADDQ             BX, DX
@@ -8130,17 +8202,17 @@ two_done:
 	VFMADD231PS      Z22, Z24, Z16
 	VFMADD231PS      Z23, Z24, Z17
 	VMOVUPS          (CX), Z22
-	VFMADD231PS.BCST (R9), Z22, Z18
-	VFMADD231PS.BCST 4(R9), Z22, Z19
-	VFMADD231PS.BCST 8(R9), Z22, Z20
-	VFMADD231PS.BCST 12(R9), Z22, Z21
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z22, Z18
+	VFMADD231PS.BCST 4(R10), Z22, Z19
+	VFMADD231PS.BCST 8(R10), Z22, Z20
+	VFMADD231PS.BCST 12(R10), Z22, Z21
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z22
-	VBROADCASTSS  hi+76(FP), Z23
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z22
+	VBROADCASTSS  hi+84(FP), Z23
 	VMAXPS        Z0, Z22, Z0
 	VMINPS        Z0, Z23, Z0
 	VMOVUPS       Z0, (AX)
@@ -8203,7 +8275,7 @@ store:
 	VMAXPS        Z17, Z22, Z17
 	VMINPS        Z17, Z23, Z17
 	VMOVUPS       Z17, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z18, Z22, Z18
 	VMINPS        Z18, Z23, Z18
 	VMAXPS        Z19, Z22, Z19
@@ -8240,113 +8312,115 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z18
-	VMOVUPS 64(DI), Z19
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z18
+	VMOVUPS 64(R8), Z19
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	ADDQ         BX, DX
@@ -8380,8 +8454,8 @@ two:
 	VBROADCASTSS 36(CX), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	ADDQ         BX, DX
@@ -8416,14 +8490,12 @@ two:
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         $0x00000050, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z20
 	VMOVUPS      64(DX), Z21
 	ADDQ         BX, DX
@@ -8459,10 +8531,10 @@ two_done:
 	VFMADD231PS  Z21, Z22, Z19
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z20
-	VBROADCASTSS hi+76(FP), Z21
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z20
+	VBROADCASTSS hi+84(FP), Z21
 	VMAXPS       Z0, Z20, Z0
 	VMINPS       Z0, Z21, Z0
 	VMOVUPS      Z0, (AX)
@@ -8535,54 +8607,56 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner10x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner10x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z5, Z5
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -8596,107 +8670,107 @@ TEXT ·corner10x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z21
 	VMOVUPS      Z1, Z22
 	VMOVUPS      Z0, Z23
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z12
-	VMOVUPS      64(DI), Z13
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z14
-	VMOVUPS      64(DI), Z15
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z16
-	VMOVUPS      64(DI), Z17
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z18
-	VMOVUPS      64(DI), Z19
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	VMOVUPS      64(R8), Z11
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z14
+	VMOVUPS      64(R8), Z15
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z16
+	VMOVUPS      64(R8), Z17
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z18
+	VMOVUPS      64(R8), Z19
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000003ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z20
+	MOVL         $0x000003ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z20
 	VMOVUPS      Z20, Z21
 	VMOVUPS      Z20, Z22
 	VMOVUPS      Z20, Z23
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z24
 	VMOVUPS          64(DX), Z25
 	ADDQ             BX, DX
@@ -8731,13 +8805,13 @@ two:
 	VFMADD231PS      Z24, Z26, Z18
 	VFMADD231PS      Z25, Z26, Z19
 	VMOVUPS          (CX), Z24
-	VFMADD231PS.BCST (R9), Z24, Z20
-	VFMADD231PS.BCST 4(R9), Z24, Z21
-	VFMADD231PS.BCST 8(R9), Z24, Z22
-	VFMADD231PS.BCST 12(R9), Z24, Z23
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z24, Z20
+	VFMADD231PS.BCST 4(R10), Z24, Z21
+	VFMADD231PS.BCST 8(R10), Z24, Z22
+	VFMADD231PS.BCST 12(R10), Z24, Z23
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z24
 	VMOVUPS          64(DX), Z25
 	ADDQ             BX, DX
@@ -8772,20 +8846,18 @@ two:
 	VFMADD231PS      Z24, Z26, Z18
 	VFMADD231PS      Z25, Z26, Z19
 	VMOVUPS          40(CX), Z24
-	VFMADD231PS.BCST (R9), Z24, Z20
-	VFMADD231PS.BCST 4(R9), Z24, Z21
-	VFMADD231PS.BCST 8(R9), Z24, Z22
-	VFMADD231PS.BCST 12(R9), Z24, Z23
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z24, Z20
+	VFMADD231PS.BCST 4(R10), Z24, Z21
+	VFMADD231PS.BCST 8(R10), Z24, Z22
+	VFMADD231PS.BCST 12(R10), Z24, Z23
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000050, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z24
 	VMOVUPS          64(DX), Z25
 	ADDQ             BX, DX
@@ -8820,17 +8892,17 @@ two_done:
 	VFMADD231PS      Z24, Z26, Z18
 	VFMADD231PS      Z25, Z26, Z19
 	VMOVUPS          (CX), Z24
-	VFMADD231PS.BCST (R9), Z24, Z20
-	VFMADD231PS.BCST 4(R9), Z24, Z21
-	VFMADD231PS.BCST 8(R9), Z24, Z22
-	VFMADD231PS.BCST 12(R9), Z24, Z23
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z24, Z20
+	VFMADD231PS.BCST 4(R10), Z24, Z21
+	VFMADD231PS.BCST 8(R10), Z24, Z22
+	VFMADD231PS.BCST 12(R10), Z24, Z23
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z24
-	VBROADCASTSS  hi+76(FP), Z25
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z24
+	VBROADCASTSS  hi+84(FP), Z25
 	VMAXPS        Z0, Z24, Z0
 	VMINPS        Z0, Z25, Z0
 	VMOVUPS       Z0, (AX)
@@ -8900,7 +8972,7 @@ store:
 	VMAXPS        Z19, Z24, Z19
 	VMINPS        Z19, Z25, Z19
 	VMOVUPS       Z19, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z20, Z24, Z20
 	VMINPS        Z20, Z25, Z20
 	VMAXPS        Z21, Z24, Z21
@@ -8939,121 +9011,123 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z18
-	VMOVUPS 64(DI), Z19
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z20
-	VMOVUPS 64(DI), Z21
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z18
+	VMOVUPS 64(R8), Z19
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z20
+	VMOVUPS 64(R8), Z21
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
-	VBROADCASTSS 40(DI), Z20
-	VBROADCASTSS 40(DI), Z21
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
+	VBROADCASTSS 40(R8), Z20
+	VBROADCASTSS 40(R8), Z21
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	ADDQ         BX, DX
@@ -9090,8 +9164,8 @@ two:
 	VBROADCASTSS 40(CX), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	ADDQ         BX, DX
@@ -9129,14 +9203,12 @@ two:
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         $0x00000058, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z22
 	VMOVUPS      64(DX), Z23
 	ADDQ         BX, DX
@@ -9175,10 +9247,10 @@ two_done:
 	VFMADD231PS  Z23, Z24, Z21
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z22
-	VBROADCASTSS hi+76(FP), Z23
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z22
+	VBROADCASTSS hi+84(FP), Z23
 	VMAXPS       Z0, Z22, Z0
 	VMINPS       Z0, Z23, Z0
 	VMOVUPS      Z0, (AX)
@@ -9258,57 +9330,59 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner11x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner11x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z1, Z1
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -9322,115 +9396,115 @@ TEXT ·corner11x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z23
 	VMOVUPS      Z1, Z24
 	VMOVUPS      Z0, Z25
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z12
-	VMOVUPS      64(DI), Z13
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z14
-	VMOVUPS      64(DI), Z15
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z16
-	VMOVUPS      64(DI), Z17
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z18
-	VMOVUPS      64(DI), Z19
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z20
-	VMOVUPS      64(DI), Z21
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	VMOVUPS      64(R8), Z11
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z14
+	VMOVUPS      64(R8), Z15
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z16
+	VMOVUPS      64(R8), Z17
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z18
+	VMOVUPS      64(R8), Z19
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z20
+	VMOVUPS      64(R8), Z21
 	JMP          multiply
 
 one_each:
-	MOVL         $0x000007ff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z22
+	MOVL         $0x000007ff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z22
 	VMOVUPS      Z22, Z23
 	VMOVUPS      Z22, Z24
 	VMOVUPS      Z22, Z25
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
-	VBROADCASTSS 40(DI), Z20
-	VBROADCASTSS 40(DI), Z21
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
+	VBROADCASTSS 40(R8), Z20
+	VBROADCASTSS 40(R8), Z21
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z26
 	VMOVUPS          64(DX), Z27
 	ADDQ             BX, DX
@@ -9468,13 +9542,13 @@ two:
 	VFMADD231PS      Z26, Z28, Z20
 	VFMADD231PS      Z27, Z28, Z21
 	VMOVUPS          (CX), Z26
-	VFMADD231PS.BCST (R9), Z26, Z22
-	VFMADD231PS.BCST 4(R9), Z26, Z23
-	VFMADD231PS.BCST 8(R9), Z26, Z24
-	VFMADD231PS.BCST 12(R9), Z26, Z25
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z26, Z22
+	VFMADD231PS.BCST 4(R10), Z26, Z23
+	VFMADD231PS.BCST 8(R10), Z26, Z24
+	VFMADD231PS.BCST 12(R10), Z26, Z25
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z26
 	VMOVUPS          64(DX), Z27
 	ADDQ             BX, DX
@@ -9512,20 +9586,18 @@ two:
 	VFMADD231PS      Z26, Z28, Z20
 	VFMADD231PS      Z27, Z28, Z21
 	VMOVUPS          44(CX), Z26
-	VFMADD231PS.BCST (R9), Z26, Z22
-	VFMADD231PS.BCST 4(R9), Z26, Z23
-	VFMADD231PS.BCST 8(R9), Z26, Z24
-	VFMADD231PS.BCST 12(R9), Z26, Z25
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z26, Z22
+	VFMADD231PS.BCST 4(R10), Z26, Z23
+	VFMADD231PS.BCST 8(R10), Z26, Z24
+	VFMADD231PS.BCST 12(R10), Z26, Z25
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000058, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z26
 	VMOVUPS          64(DX), Z27
 	ADDQ             BX, DX
@@ -9563,17 +9635,17 @@ two_done:
 	VFMADD231PS      Z26, Z28, Z20
 	VFMADD231PS      Z27, Z28, Z21
 	VMOVUPS          (CX), Z26
-	VFMADD231PS.BCST (R9), Z26, Z22
-	VFMADD231PS.BCST 4(R9), Z26, Z23
-	VFMADD231PS.BCST 8(R9), Z26, Z24
-	VFMADD231PS.BCST 12(R9), Z26, Z25
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z26, Z22
+	VFMADD231PS.BCST 4(R10), Z26, Z23
+	VFMADD231PS.BCST 8(R10), Z26, Z24
+	VFMADD231PS.BCST 12(R10), Z26, Z25
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z26
-	VBROADCASTSS  hi+76(FP), Z27
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z26
+	VBROADCASTSS  hi+84(FP), Z27
 	VMAXPS        Z0, Z26, Z0
 	VMINPS        Z0, Z27, Z0
 	VMOVUPS       Z0, (AX)
@@ -9650,7 +9722,7 @@ store:
 	VMAXPS        Z21, Z26, Z21
 	VMINPS        Z21, Z27, Z21
 	VMOVUPS       Z21, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z22, Z26, Z22
 	VMINPS        Z22, Z27, Z22
 	VMAXPS        Z23, Z26, Z23
@@ -9691,129 +9763,131 @@ store:
 	VZEROUPPER
 	RET
 
-// func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
+// func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    b+16(FP), DX
 	MOVQ    ldb+24(FP), BX
 	MOVQ    ahead+32(FP), SI
-	MOVQ    from+56(FP), DI
-	MOVQ    step+64(FP), R8
-	CMPQ    R8, $-1
+	MOVQ    pace+40(FP), DI
+	MOVQ    from+64(FP), R8
+	MOVQ    step+72(FP), R9
+	ADDQ    DX, SI
+	CMPQ    R9, $-1
 	JE      one_each
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	VMOVUPS 64(DI), Z3
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z6
-	VMOVUPS 64(DI), Z7
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z10
-	VMOVUPS 64(DI), Z11
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z12
-	VMOVUPS 64(DI), Z13
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z14
-	VMOVUPS 64(DI), Z15
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z16
-	VMOVUPS 64(DI), Z17
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z18
-	VMOVUPS 64(DI), Z19
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z20
-	VMOVUPS 64(DI), Z21
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z22
-	VMOVUPS 64(DI), Z23
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z6
+	VMOVUPS 64(R8), Z7
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z12
+	VMOVUPS 64(R8), Z13
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z16
+	VMOVUPS 64(R8), Z17
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z18
+	VMOVUPS 64(R8), Z19
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z20
+	VMOVUPS 64(R8), Z21
+	ADDQ    R9, R8
+	VMOVUPS (R8), Z22
+	VMOVUPS 64(R8), Z23
 	JMP     multiply
 
 one_each:
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
-	VBROADCASTSS 40(DI), Z20
-	VBROADCASTSS 40(DI), Z21
-	VBROADCASTSS 44(DI), Z22
-	VBROADCASTSS 44(DI), Z23
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
+	VBROADCASTSS 40(R8), Z20
+	VBROADCASTSS 40(R8), Z21
+	VBROADCASTSS 44(R8), Z22
+	VBROADCASTSS 44(R8), Z23
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0   2048(CX)
 	PREFETCHT0   2112(CX)
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	ADDQ         BX, DX
@@ -9853,8 +9927,8 @@ two:
 	VBROADCASTSS 44(CX), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
+	PREFETCHT1   (SI)
+	ADDQ         DI, SI
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	ADDQ         BX, DX
@@ -9895,14 +9969,12 @@ two:
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         $0x00000060, CX
-	DECQ         DI
+	DECQ         R8
 	JNZ          two
 
 two_done:
 	TESTQ        $0x00000001, AX
 	JZ           store
-	PREFETCHT1   (DX)(SI*1)
-	PREFETCHT1   64(DX)(SI*1)
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	ADDQ         BX, DX
@@ -9944,10 +10016,10 @@ two_done:
 	VFMADD231PS  Z25, Z26, Z23
 
 store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	VBROADCASTSS lo+72(FP), Z24
-	VBROADCASTSS hi+76(FP), Z25
+	MOVQ         c+48(FP), AX
+	MOVQ         ldc+56(FP), CX
+	VBROADCASTSS lo+80(FP), Z24
+	VBROADCASTSS hi+84(FP), Z25
 	VMAXPS       Z0, Z24, Z0
 	VMINPS       Z0, Z25, Z0
 	VMOVUPS      Z0, (AX)
@@ -10034,60 +10106,62 @@ store:
 	VZEROUPPER
 	RET
 
-// func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
+// func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+
-TEXT ·corner12x32AVX512(SB), NOSPLIT, $0-112
+TEXT ·corner12x32AVX512(SB), NOSPLIT, $0-120
 	MOVQ         k+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         ldb+24(FP), BX
 	MOVQ         ahead+32(FP), SI
-	MOVQ         from+56(FP), DI
-	MOVQ         step+64(FP), R8
-	MOVQ         x+80(FP), R9
-	MOVQ         columns+104(FP), R10
-	KMOVW        R10, K1
-	CMPQ         R8, $-1
+	MOVQ         pace+40(FP), DI
+	MOVQ         from+64(FP), R8
+	MOVQ         step+72(FP), R9
+	MOVQ         x+88(FP), R10
+	MOVQ         columns+112(FP), R11
+	KMOVW        R11, K1
+	ADDQ         DX, SI
+	CMPQ         R9, $-1
 	JE           one_each
-	MOVQ         moreFrom+96(FP), R10
+	MOVQ         moreFrom+104(FP), R11
 	VXORPS       Z0, Z0, Z0
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z4, Z4, Z4
-	VMOVUPS.Z    (R10), K1, X2
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x00, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x01, X2, Z4, Z4
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z0, Z0
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z5, Z5
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z1, Z1
-	ADDQ         R8, R10
-	VMOVUPS.Z    (R10), K1, X2
+	ADDQ         R9, R11
+	VMOVUPS.Z    (R11), K1, X2
 	VINSERTF32X4 $0x02, X2, Z4, Z4
 	VUNPCKLPS    Z5, Z0, Z2
 	VUNPCKLPS    Z4, Z1, Z6
@@ -10101,123 +10175,123 @@ TEXT ·corner12x32AVX512(SB), NOSPLIT, $0-112
 	VMOVUPS      Z2, Z25
 	VMOVUPS      Z1, Z26
 	VMOVUPS      Z0, Z27
-	VMOVUPS      (DI), Z0
-	VMOVUPS      64(DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	VMOVUPS      64(DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	VMOVUPS      64(DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z12
-	VMOVUPS      64(DI), Z13
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z14
-	VMOVUPS      64(DI), Z15
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z16
-	VMOVUPS      64(DI), Z17
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z18
-	VMOVUPS      64(DI), Z19
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z20
-	VMOVUPS      64(DI), Z21
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z22
-	VMOVUPS      64(DI), Z23
+	VMOVUPS      (R8), Z0
+	VMOVUPS      64(R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	VMOVUPS      64(R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z6
+	VMOVUPS      64(R8), Z7
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z8
+	VMOVUPS      64(R8), Z9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z10
+	VMOVUPS      64(R8), Z11
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z12
+	VMOVUPS      64(R8), Z13
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z14
+	VMOVUPS      64(R8), Z15
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z16
+	VMOVUPS      64(R8), Z17
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z18
+	VMOVUPS      64(R8), Z19
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z20
+	VMOVUPS      64(R8), Z21
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z22
+	VMOVUPS      64(R8), Z23
 	JMP          multiply
 
 one_each:
-	MOVL         $0x00000fff, R8
-	KMOVW        R8, K2
-	VMOVUPS.Z    (DI), K2, Z24
+	MOVL         $0x00000fff, R9
+	KMOVW        R9, K2
+	VMOVUPS.Z    (R8), K2, Z24
 	VMOVUPS      Z24, Z25
 	VMOVUPS      Z24, Z26
 	VMOVUPS      Z24, Z27
-	VBROADCASTSS (DI), Z0
-	VBROADCASTSS (DI), Z1
-	VBROADCASTSS 4(DI), Z2
-	VBROADCASTSS 4(DI), Z3
-	VBROADCASTSS 8(DI), Z4
-	VBROADCASTSS 8(DI), Z5
-	VBROADCASTSS 12(DI), Z6
-	VBROADCASTSS 12(DI), Z7
-	VBROADCASTSS 16(DI), Z8
-	VBROADCASTSS 16(DI), Z9
-	VBROADCASTSS 20(DI), Z10
-	VBROADCASTSS 20(DI), Z11
-	VBROADCASTSS 24(DI), Z12
-	VBROADCASTSS 24(DI), Z13
-	VBROADCASTSS 28(DI), Z14
-	VBROADCASTSS 28(DI), Z15
-	VBROADCASTSS 32(DI), Z16
-	VBROADCASTSS 32(DI), Z17
-	VBROADCASTSS 36(DI), Z18
-	VBROADCASTSS 36(DI), Z19
-	VBROADCASTSS 40(DI), Z20
-	VBROADCASTSS 40(DI), Z21
-	VBROADCASTSS 44(DI), Z22
-	VBROADCASTSS 44(DI), Z23
+	VBROADCASTSS (R8), Z0
+	VBROADCASTSS (R8), Z1
+	VBROADCASTSS 4(R8), Z2
+	VBROADCASTSS 4(R8), Z3
+	VBROADCASTSS 8(R8), Z4
+	VBROADCASTSS 8(R8), Z5
+	VBROADCASTSS 12(R8), Z6
+	VBROADCASTSS 12(R8), Z7
+	VBROADCASTSS 16(R8), Z8
+	VBROADCASTSS 16(R8), Z9
+	VBROADCASTSS 20(R8), Z10
+	VBROADCASTSS 20(R8), Z11
+	VBROADCASTSS 24(R8), Z12
+	VBROADCASTSS 24(R8), Z13
+	VBROADCASTSS 28(R8), Z14
+	VBROADCASTSS 28(R8), Z15
+	VBROADCASTSS 32(R8), Z16
+	VBROADCASTSS 32(R8), Z17
+	VBROADCASTSS 36(R8), Z18
+	VBROADCASTSS 36(R8), Z19
+	VBROADCASTSS 40(R8), Z20
+	VBROADCASTSS 40(R8), Z21
+	VBROADCASTSS 44(R8), Z22
+	VBROADCASTSS 44(R8), Z23
 
 multiply:
-	MOVQ       c+40(FP), DI
-	MOVQ       ldc+48(FP), R8
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	ADDQ       R8, DI
-	PREFETCHT0 (DI)
-	PREFETCHT0 64(DI)
-	MOVQ       AX, DI
-	SHRQ       $0x01, DI
-	TESTQ      DI, DI
+	MOVQ       c+48(FP), R8
+	MOVQ       ldc+56(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	MOVQ       AX, R8
+	SHRQ       $0x01, R8
+	TESTQ      R8, R8
 	JZ         two_done
 
 two:
 	PREFETCHT0       2048(CX)
 	PREFETCHT0       2112(CX)
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z28
 	VMOVUPS          64(DX), Z29
 	ADDQ             BX, DX
@@ -10258,13 +10332,13 @@ two:
 	VFMADD231PS      Z28, Z30, Z22
 	VFMADD231PS      Z29, Z30, Z23
 	VMOVUPS          (CX), Z28
-	VFMADD231PS.BCST (R9), Z28, Z24
-	VFMADD231PS.BCST 4(R9), Z28, Z25
-	VFMADD231PS.BCST 8(R9), Z28, Z26
-	VFMADD231PS.BCST 12(R9), Z28, Z27
-	ADDQ             $0x00000010, R9
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
+	VFMADD231PS.BCST (R10), Z28, Z24
+	VFMADD231PS.BCST 4(R10), Z28, Z25
+	VFMADD231PS.BCST 8(R10), Z28, Z26
+	VFMADD231PS.BCST 12(R10), Z28, Z27
+	ADDQ             $0x00000010, R10
+	PREFETCHT1       (SI)
+	ADDQ             DI, SI
 	VMOVUPS          (DX), Z28
 	VMOVUPS          64(DX), Z29
 	ADDQ             BX, DX
@@ -10305,20 +10379,18 @@ two:
 	VFMADD231PS      Z28, Z30, Z22
 	VFMADD231PS      Z29, Z30, Z23
 	VMOVUPS          48(CX), Z28
-	VFMADD231PS.BCST (R9), Z28, Z24
-	VFMADD231PS.BCST 4(R9), Z28, Z25
-	VFMADD231PS.BCST 8(R9), Z28, Z26
-	VFMADD231PS.BCST 12(R9), Z28, Z27
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z28, Z24
+	VFMADD231PS.BCST 4(R10), Z28, Z25
+	VFMADD231PS.BCST 8(R10), Z28, Z26
+	VFMADD231PS.BCST 12(R10), Z28, Z27
+	ADDQ             $0x00000010, R10
 	ADDQ             $0x00000060, CX
-	DECQ             DI
+	DECQ             R8
 	JNZ              two
 
 two_done:
 	TESTQ            $0x00000001, AX
 	JZ               store
-	PREFETCHT1       (DX)(SI*1)
-	PREFETCHT1       64(DX)(SI*1)
 	VMOVUPS          (DX), Z28
 	VMOVUPS          64(DX), Z29
 	ADDQ             BX, DX
@@ -10359,17 +10431,17 @@ two_done:
 	VFMADD231PS      Z28, Z30, Z22
 	VFMADD231PS      Z29, Z30, Z23
 	VMOVUPS          (CX), Z28
-	VFMADD231PS.BCST (R9), Z28, Z24
-	VFMADD231PS.BCST 4(R9), Z28, Z25
-	VFMADD231PS.BCST 8(R9), Z28, Z26
-	VFMADD231PS.BCST 12(R9), Z28, Z27
-	ADDQ             $0x00000010, R9
+	VFMADD231PS.BCST (R10), Z28, Z24
+	VFMADD231PS.BCST 4(R10), Z28, Z25
+	VFMADD231PS.BCST 8(R10), Z28, Z26
+	VFMADD231PS.BCST 12(R10), Z28, Z27
+	ADDQ             $0x00000010, R10
 
 store:
-	MOVQ          c+40(FP), AX
-	MOVQ          ldc+48(FP), CX
-	VBROADCASTSS  lo+72(FP), Z28
-	VBROADCASTSS  hi+76(FP), Z29
+	MOVQ          c+48(FP), AX
+	MOVQ          ldc+56(FP), CX
+	VBROADCASTSS  lo+80(FP), Z28
+	VBROADCASTSS  hi+84(FP), Z29
 	VMAXPS        Z0, Z28, Z0
 	VMINPS        Z0, Z29, Z0
 	VMOVUPS       Z0, (AX)
@@ -10453,7 +10525,7 @@ store:
 	VMAXPS        Z23, Z28, Z23
 	VMINPS        Z23, Z29, Z23
 	VMOVUPS       Z23, 64(AX)
-	MOVQ          moreC+88(FP), AX
+	MOVQ          moreC+96(FP), AX
 	VMAXPS        Z24, Z28, Z24
 	VMINPS        Z24, Z29, Z24
 	VMAXPS        Z25, Z28, Z25
@@ -12312,7 +12384,39 @@ DATA constantsAVX512<>+3568(SB)/4, $0x40580000
 DATA constantsAVX512<>+3572(SB)/4, $0x40580000
 DATA constantsAVX512<>+3576(SB)/4, $0x40580000
 DATA constantsAVX512<>+3580(SB)/4, $0x40580000
-GLOBL constantsAVX512<>(SB), RODATA|NOPTR, $3584
+DATA constantsAVX512<>+3584(SB)/4, $0x00000000
+DATA constantsAVX512<>+3588(SB)/4, $0x00000002
+DATA constantsAVX512<>+3592(SB)/4, $0x00000004
+DATA constantsAVX512<>+3596(SB)/4, $0x00000006
+DATA constantsAVX512<>+3600(SB)/4, $0x00000008
+DATA constantsAVX512<>+3604(SB)/4, $0x0000000a
+DATA constantsAVX512<>+3608(SB)/4, $0x0000000c
+DATA constantsAVX512<>+3612(SB)/4, $0x0000000e
+DATA constantsAVX512<>+3616(SB)/4, $0x00000010
+DATA constantsAVX512<>+3620(SB)/4, $0x00000012
+DATA constantsAVX512<>+3624(SB)/4, $0x00000014
+DATA constantsAVX512<>+3628(SB)/4, $0x00000016
+DATA constantsAVX512<>+3632(SB)/4, $0x00000018
+DATA constantsAVX512<>+3636(SB)/4, $0x0000001a
+DATA constantsAVX512<>+3640(SB)/4, $0x0000001c
+DATA constantsAVX512<>+3644(SB)/4, $0x0000001e
+DATA constantsAVX512<>+3648(SB)/4, $0x00000001
+DATA constantsAVX512<>+3652(SB)/4, $0x00000003
+DATA constantsAVX512<>+3656(SB)/4, $0x00000005
+DATA constantsAVX512<>+3660(SB)/4, $0x00000007
+DATA constantsAVX512<>+3664(SB)/4, $0x00000009
+DATA constantsAVX512<>+3668(SB)/4, $0x0000000b
+DATA constantsAVX512<>+3672(SB)/4, $0x0000000d
+DATA constantsAVX512<>+3676(SB)/4, $0x0000000f
+DATA constantsAVX512<>+3680(SB)/4, $0x00000011
+DATA constantsAVX512<>+3684(SB)/4, $0x00000013
+DATA constantsAVX512<>+3688(SB)/4, $0x00000015
+DATA constantsAVX512<>+3692(SB)/4, $0x00000017
+DATA constantsAVX512<>+3696(SB)/4, $0x00000019
+DATA constantsAVX512<>+3700(SB)/4, $0x0000001b
+DATA constantsAVX512<>+3704(SB)/4, $0x0000001d
+DATA constantsAVX512<>+3708(SB)/4, $0x0000001f
+GLOBL constantsAVX512<>(SB), RODATA|NOPTR, $3712
 
 // func erfAVX512(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -13353,5 +13457,2152 @@ row_done:
 	JNZ  one
 
 one_done:
+	VZEROUPPER
+	RET
+
+// func products3x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·products3x1AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
+	MOVQ         masks+32(FP), SI
+	MOVQ         from+40(FP), DI
+	MOVQ         first+48(FP), R8
+	MOVQ         rows+56(FP), R9
+	MOVQ         step+64(FP), R10
+	MOVQ         outStep+72(FP), R11
+	MOVQ         skip+80(FP), R12
+	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
+	ADDQ         DI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VBROADCASTSS start+104(FP), Z1
+	VBROADCASTSS start+104(FP), Z2
+	VMOVUPS      (SI), Z3
+	VPMOVD2M     Z3, K1
+	VMOVUPS      64(SI), Z3
+	VPMOVD2M     Z3, K2
+	VMOVUPS      128(SI), Z3
+	VPMOVD2M     Z3, K3
+	VBROADCASTSS (DX), Z3
+	VBROADCASTSS 4(DX), Z4
+	VBROADCASTSS 8(DX), Z5
+	VBROADCASTSS 12(DX), Z6
+	VBROADCASTSS 16(DX), Z7
+	VBROADCASTSS 20(DX), Z8
+	VBROADCASTSS 24(DX), Z9
+	VBROADCASTSS 28(DX), Z10
+	VBROADCASTSS 32(DX), Z11
+
+group0:
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z12
+	VFMADD231PS  Z3, Z12, Z0
+	VFMADD231PS  Z6, Z12, Z2
+	VFMADD231PS  Z9, Z12, Z1
+	VMOVUPS.Z    4(DX), K2, Z12
+	VFMADD231PS  Z4, Z12, Z0
+	VFMADD231PS  Z7, Z12, Z2
+	VFMADD231PS  Z10, Z12, Z1
+	VMOVUPS.Z    8(DX), K3, Z12
+	VFMADD231PS  Z5, Z12, Z0
+	VFMADD231PS  Z8, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z1
+	DECQ         R12
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z12
+	VMAXPS       Z1, Z12, Z1
+	VBROADCASTSS hi+112(FP), Z12
+	VMINPS       Z1, Z12, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         R11, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z1
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z12
+	VFMADD231PS  Z3, Z12, Z1
+	VFMADD231PS  Z6, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z2
+	VMOVUPS.Z    4(DX), K2, Z12
+	VFMADD231PS  Z4, Z12, Z1
+	VFMADD231PS  Z7, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z2
+	VMOVUPS.Z    8(DX), K3, Z12
+	VFMADD231PS  Z5, Z12, Z1
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z2
+	DECQ         R12
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Z12
+	VMAXPS       Z2, Z12, Z2
+	VBROADCASTSS hi+112(FP), Z12
+	VMINPS       Z2, Z12, Z2
+	VMOVUPS      Z2, (AX)
+	ADDQ         R11, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Z2
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z12
+	VFMADD231PS  Z3, Z12, Z2
+	VFMADD231PS  Z6, Z12, Z1
+	VFMADD231PS  Z9, Z12, Z0
+	VMOVUPS.Z    4(DX), K2, Z12
+	VFMADD231PS  Z4, Z12, Z2
+	VFMADD231PS  Z7, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z0
+	VMOVUPS.Z    8(DX), K3, Z12
+	VFMADD231PS  Z5, Z12, Z2
+	VFMADD231PS  Z8, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z0
+	DECQ         R12
+	JPL          skip2
+	VBROADCASTSS lo+108(FP), Z12
+	VMAXPS       Z0, Z12, Z0
+	VBROADCASTSS hi+112(FP), Z12
+	VMINPS       Z0, Z12, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R11, AX
+
+skip2:
+	VBROADCASTSS start+104(FP), Z0
+	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func products5x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·products5x1AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
+	MOVQ         masks+32(FP), SI
+	MOVQ         from+40(FP), DI
+	MOVQ         first+48(FP), R8
+	MOVQ         rows+56(FP), R9
+	MOVQ         step+64(FP), R10
+	MOVQ         outStep+72(FP), R11
+	MOVQ         skip+80(FP), R12
+	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
+	ADDQ         DI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VBROADCASTSS start+104(FP), Z1
+	VBROADCASTSS start+104(FP), Z2
+	VBROADCASTSS start+104(FP), Z3
+	VBROADCASTSS start+104(FP), Z4
+	VMOVUPS      (SI), Z5
+	VPMOVD2M     Z5, K1
+	VMOVUPS      64(SI), Z5
+	VPMOVD2M     Z5, K2
+	VMOVUPS      128(SI), Z5
+	VPMOVD2M     Z5, K3
+	VMOVUPS      192(SI), Z5
+	VPMOVD2M     Z5, K4
+	VMOVUPS      256(SI), Z5
+	VPMOVD2M     Z5, K5
+	VBROADCASTSS (DX), Z5
+	VBROADCASTSS 4(DX), Z6
+	VBROADCASTSS 8(DX), Z7
+	VBROADCASTSS 12(DX), Z8
+	VBROADCASTSS 16(DX), Z9
+	VBROADCASTSS 20(DX), Z10
+	VBROADCASTSS 24(DX), Z11
+	VBROADCASTSS 28(DX), Z12
+	VBROADCASTSS 32(DX), Z13
+	VBROADCASTSS 36(DX), Z14
+	VBROADCASTSS 40(DX), Z15
+	VBROADCASTSS 44(DX), Z16
+	VBROADCASTSS 48(DX), Z17
+	VBROADCASTSS 52(DX), Z18
+	VBROADCASTSS 56(DX), Z19
+	VBROADCASTSS 60(DX), Z20
+	VBROADCASTSS 64(DX), Z21
+	VBROADCASTSS 68(DX), Z22
+	VBROADCASTSS 72(DX), Z23
+	VBROADCASTSS 76(DX), Z24
+	VBROADCASTSS 80(DX), Z25
+	VBROADCASTSS 84(DX), Z26
+	VBROADCASTSS 88(DX), Z27
+	VBROADCASTSS 92(DX), Z28
+	VBROADCASTSS 96(DX), Z29
+
+group0:
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z30
+	VFMADD231PS  Z5, Z30, Z0
+	VFMADD231PS  Z10, Z30, Z4
+	VFMADD231PS  Z15, Z30, Z3
+	VFMADD231PS  Z20, Z30, Z2
+	VFMADD231PS  Z25, Z30, Z1
+	VMOVUPS.Z    4(DX), K2, Z30
+	VFMADD231PS  Z6, Z30, Z0
+	VFMADD231PS  Z11, Z30, Z4
+	VFMADD231PS  Z16, Z30, Z3
+	VFMADD231PS  Z21, Z30, Z2
+	VFMADD231PS  Z26, Z30, Z1
+	VMOVUPS.Z    8(DX), K3, Z30
+	VFMADD231PS  Z7, Z30, Z0
+	VFMADD231PS  Z12, Z30, Z4
+	VFMADD231PS  Z17, Z30, Z3
+	VFMADD231PS  Z22, Z30, Z2
+	VFMADD231PS  Z27, Z30, Z1
+	VMOVUPS.Z    12(DX), K4, Z30
+	VFMADD231PS  Z8, Z30, Z0
+	VFMADD231PS  Z13, Z30, Z4
+	VFMADD231PS  Z18, Z30, Z3
+	VFMADD231PS  Z23, Z30, Z2
+	VFMADD231PS  Z28, Z30, Z1
+	VMOVUPS.Z    16(DX), K5, Z30
+	VFMADD231PS  Z9, Z30, Z0
+	VFMADD231PS  Z14, Z30, Z4
+	VFMADD231PS  Z19, Z30, Z3
+	VFMADD231PS  Z24, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z1
+	DECQ         R12
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z1, Z30, Z1
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z1, Z30, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         R11, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z1
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z30
+	VFMADD231PS  Z5, Z30, Z1
+	VFMADD231PS  Z10, Z30, Z0
+	VFMADD231PS  Z15, Z30, Z4
+	VFMADD231PS  Z20, Z30, Z3
+	VFMADD231PS  Z25, Z30, Z2
+	VMOVUPS.Z    4(DX), K2, Z30
+	VFMADD231PS  Z6, Z30, Z1
+	VFMADD231PS  Z11, Z30, Z0
+	VFMADD231PS  Z16, Z30, Z4
+	VFMADD231PS  Z21, Z30, Z3
+	VFMADD231PS  Z26, Z30, Z2
+	VMOVUPS.Z    8(DX), K3, Z30
+	VFMADD231PS  Z7, Z30, Z1
+	VFMADD231PS  Z12, Z30, Z0
+	VFMADD231PS  Z17, Z30, Z4
+	VFMADD231PS  Z22, Z30, Z3
+	VFMADD231PS  Z27, Z30, Z2
+	VMOVUPS.Z    12(DX), K4, Z30
+	VFMADD231PS  Z8, Z30, Z1
+	VFMADD231PS  Z13, Z30, Z0
+	VFMADD231PS  Z18, Z30, Z4
+	VFMADD231PS  Z23, Z30, Z3
+	VFMADD231PS  Z28, Z30, Z2
+	VMOVUPS.Z    16(DX), K5, Z30
+	VFMADD231PS  Z9, Z30, Z1
+	VFMADD231PS  Z14, Z30, Z0
+	VFMADD231PS  Z19, Z30, Z4
+	VFMADD231PS  Z24, Z30, Z3
+	VFMADD231PS  Z29, Z30, Z2
+	DECQ         R12
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z2, Z30, Z2
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z2, Z30, Z2
+	VMOVUPS      Z2, (AX)
+	ADDQ         R11, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Z2
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z30
+	VFMADD231PS  Z5, Z30, Z2
+	VFMADD231PS  Z10, Z30, Z1
+	VFMADD231PS  Z15, Z30, Z0
+	VFMADD231PS  Z20, Z30, Z4
+	VFMADD231PS  Z25, Z30, Z3
+	VMOVUPS.Z    4(DX), K2, Z30
+	VFMADD231PS  Z6, Z30, Z2
+	VFMADD231PS  Z11, Z30, Z1
+	VFMADD231PS  Z16, Z30, Z0
+	VFMADD231PS  Z21, Z30, Z4
+	VFMADD231PS  Z26, Z30, Z3
+	VMOVUPS.Z    8(DX), K3, Z30
+	VFMADD231PS  Z7, Z30, Z2
+	VFMADD231PS  Z12, Z30, Z1
+	VFMADD231PS  Z17, Z30, Z0
+	VFMADD231PS  Z22, Z30, Z4
+	VFMADD231PS  Z27, Z30, Z3
+	VMOVUPS.Z    12(DX), K4, Z30
+	VFMADD231PS  Z8, Z30, Z2
+	VFMADD231PS  Z13, Z30, Z1
+	VFMADD231PS  Z18, Z30, Z0
+	VFMADD231PS  Z23, Z30, Z4
+	VFMADD231PS  Z28, Z30, Z3
+	VMOVUPS.Z    16(DX), K5, Z30
+	VFMADD231PS  Z9, Z30, Z2
+	VFMADD231PS  Z14, Z30, Z1
+	VFMADD231PS  Z19, Z30, Z0
+	VFMADD231PS  Z24, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z3
+	DECQ         R12
+	JPL          skip2
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z3, Z30, Z3
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z3, Z30, Z3
+	VMOVUPS      Z3, (AX)
+	ADDQ         R11, AX
+
+skip2:
+	VBROADCASTSS start+104(FP), Z3
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z30
+	VFMADD231PS  Z5, Z30, Z3
+	VFMADD231PS  Z10, Z30, Z2
+	VFMADD231PS  Z15, Z30, Z1
+	VFMADD231PS  Z20, Z30, Z0
+	VFMADD231PS  Z25, Z30, Z4
+	VMOVUPS.Z    4(DX), K2, Z30
+	VFMADD231PS  Z6, Z30, Z3
+	VFMADD231PS  Z11, Z30, Z2
+	VFMADD231PS  Z16, Z30, Z1
+	VFMADD231PS  Z21, Z30, Z0
+	VFMADD231PS  Z26, Z30, Z4
+	VMOVUPS.Z    8(DX), K3, Z30
+	VFMADD231PS  Z7, Z30, Z3
+	VFMADD231PS  Z12, Z30, Z2
+	VFMADD231PS  Z17, Z30, Z1
+	VFMADD231PS  Z22, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z4
+	VMOVUPS.Z    12(DX), K4, Z30
+	VFMADD231PS  Z8, Z30, Z3
+	VFMADD231PS  Z13, Z30, Z2
+	VFMADD231PS  Z18, Z30, Z1
+	VFMADD231PS  Z23, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z4
+	VMOVUPS.Z    16(DX), K5, Z30
+	VFMADD231PS  Z9, Z30, Z3
+	VFMADD231PS  Z14, Z30, Z2
+	VFMADD231PS  Z19, Z30, Z1
+	VFMADD231PS  Z24, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z4
+	DECQ         R12
+	JPL          skip3
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z4, Z30, Z4
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z4, Z30, Z4
+	VMOVUPS      Z4, (AX)
+	ADDQ         R11, AX
+
+skip3:
+	VBROADCASTSS start+104(FP), Z4
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z30
+	VFMADD231PS  Z5, Z30, Z4
+	VFMADD231PS  Z10, Z30, Z3
+	VFMADD231PS  Z15, Z30, Z2
+	VFMADD231PS  Z20, Z30, Z1
+	VFMADD231PS  Z25, Z30, Z0
+	VMOVUPS.Z    4(DX), K2, Z30
+	VFMADD231PS  Z6, Z30, Z4
+	VFMADD231PS  Z11, Z30, Z3
+	VFMADD231PS  Z16, Z30, Z2
+	VFMADD231PS  Z21, Z30, Z1
+	VFMADD231PS  Z26, Z30, Z0
+	VMOVUPS.Z    8(DX), K3, Z30
+	VFMADD231PS  Z7, Z30, Z4
+	VFMADD231PS  Z12, Z30, Z3
+	VFMADD231PS  Z17, Z30, Z2
+	VFMADD231PS  Z22, Z30, Z1
+	VFMADD231PS  Z27, Z30, Z0
+	VMOVUPS.Z    12(DX), K4, Z30
+	VFMADD231PS  Z8, Z30, Z4
+	VFMADD231PS  Z13, Z30, Z3
+	VFMADD231PS  Z18, Z30, Z2
+	VFMADD231PS  Z23, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z0
+	VMOVUPS.Z    16(DX), K5, Z30
+	VFMADD231PS  Z9, Z30, Z4
+	VFMADD231PS  Z14, Z30, Z3
+	VFMADD231PS  Z19, Z30, Z2
+	VFMADD231PS  Z24, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z0
+	DECQ         R12
+	JPL          skip4
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z0, Z30, Z0
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z0, Z30, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R11, AX
+
+skip4:
+	VBROADCASTSS start+104(FP), Z0
+	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxima3x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·maxima3x1AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), DX
+	MOVQ         masks+32(FP), BX
+	MOVQ         from+40(FP), SI
+	MOVQ         first+48(FP), DI
+	MOVQ         rows+56(FP), R8
+	MOVQ         step+64(FP), R9
+	MOVQ         outStep+72(FP), R10
+	MOVQ         skip+80(FP), R11
+	MOVQ         groups+88(FP), R12
+	MOVQ         ahead+96(FP), R13
+	ADDQ         SI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VBROADCASTSS start+104(FP), Z1
+	VBROADCASTSS start+104(FP), Z2
+	VMOVUPS      (BX), Z3
+	VPMOVD2M     Z3, K1
+	VMOVUPS      64(BX), Z3
+	VPMOVD2M     Z3, K2
+	VMOVUPS      128(BX), Z3
+	VPMOVD2M     Z3, K3
+	VMOVUPS      (DX), Z3
+
+group0:
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMOVUPS.Z    (BX), K1, Z13
+	VBLENDMPS    Z13, Z3, K1, Z4
+	VMAXPS       Z4, Z0, Z13
+	VMAXPS       Z0, Z4, Z0
+	VORPS        Z13, Z0, Z0
+	VMAXPS       Z4, Z2, Z13
+	VMAXPS       Z2, Z4, Z2
+	VORPS        Z13, Z2, Z2
+	VMAXPS       Z4, Z1, Z13
+	VMAXPS       Z1, Z4, Z1
+	VORPS        Z13, Z1, Z1
+	VMOVUPS.Z    4(BX), K2, Z13
+	VBLENDMPS    Z13, Z3, K2, Z5
+	VMAXPS       Z5, Z0, Z13
+	VMAXPS       Z0, Z5, Z0
+	VORPS        Z13, Z0, Z0
+	VMAXPS       Z5, Z2, Z13
+	VMAXPS       Z2, Z5, Z2
+	VORPS        Z13, Z2, Z2
+	VMAXPS       Z5, Z1, Z13
+	VMAXPS       Z1, Z5, Z1
+	VORPS        Z13, Z1, Z1
+	VMOVUPS.Z    8(BX), K3, Z13
+	VBLENDMPS    Z13, Z3, K3, Z6
+	VMAXPS       Z6, Z0, Z13
+	VMAXPS       Z0, Z6, Z0
+	VORPS        Z13, Z0, Z0
+	VMAXPS       Z6, Z2, Z13
+	VMAXPS       Z2, Z6, Z2
+	VORPS        Z13, Z2, Z2
+	VMAXPS       Z6, Z1, Z13
+	VMAXPS       Z1, Z6, Z1
+	VORPS        Z13, Z1, Z1
+	DECQ         R11
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z13
+	VMAXPS       Z1, Z13, Z1
+	VBROADCASTSS hi+112(FP), Z13
+	VMINPS       Z1, Z13, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         R10, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z1
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMOVUPS.Z    (BX), K1, Z13
+	VBLENDMPS    Z13, Z3, K1, Z7
+	VMAXPS       Z7, Z1, Z13
+	VMAXPS       Z1, Z7, Z1
+	VORPS        Z13, Z1, Z1
+	VMAXPS       Z7, Z0, Z13
+	VMAXPS       Z0, Z7, Z0
+	VORPS        Z13, Z0, Z0
+	VMAXPS       Z7, Z2, Z13
+	VMAXPS       Z2, Z7, Z2
+	VORPS        Z13, Z2, Z2
+	VMOVUPS.Z    4(BX), K2, Z13
+	VBLENDMPS    Z13, Z3, K2, Z8
+	VMAXPS       Z8, Z1, Z13
+	VMAXPS       Z1, Z8, Z1
+	VORPS        Z13, Z1, Z1
+	VMAXPS       Z8, Z0, Z13
+	VMAXPS       Z0, Z8, Z0
+	VORPS        Z13, Z0, Z0
+	VMAXPS       Z8, Z2, Z13
+	VMAXPS       Z2, Z8, Z2
+	VORPS        Z13, Z2, Z2
+	VMOVUPS.Z    8(BX), K3, Z13
+	VBLENDMPS    Z13, Z3, K3, Z9
+	VMAXPS       Z9, Z1, Z13
+	VMAXPS       Z1, Z9, Z1
+	VORPS        Z13, Z1, Z1
+	VMAXPS       Z9, Z0, Z13
+	VMAXPS       Z0, Z9, Z0
+	VORPS        Z13, Z0, Z0
+	VMAXPS       Z9, Z2, Z13
+	VMAXPS       Z2, Z9, Z2
+	VORPS        Z13, Z2, Z2
+	DECQ         R11
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Z13
+	VMAXPS       Z2, Z13, Z2
+	VBROADCASTSS hi+112(FP), Z13
+	VMINPS       Z2, Z13, Z2
+	VMOVUPS      Z2, (AX)
+	ADDQ         R10, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Z2
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMOVUPS.Z    (BX), K1, Z13
+	VBLENDMPS    Z13, Z3, K1, Z10
+	VMAXPS       Z10, Z2, Z13
+	VMAXPS       Z2, Z10, Z2
+	VORPS        Z13, Z2, Z2
+	VMAXPS       Z10, Z1, Z13
+	VMAXPS       Z1, Z10, Z1
+	VORPS        Z13, Z1, Z1
+	VMAXPS       Z10, Z0, Z13
+	VMAXPS       Z0, Z10, Z0
+	VORPS        Z13, Z0, Z0
+	VMOVUPS.Z    4(BX), K2, Z13
+	VBLENDMPS    Z13, Z3, K2, Z11
+	VMAXPS       Z11, Z2, Z13
+	VMAXPS       Z2, Z11, Z2
+	VORPS        Z13, Z2, Z2
+	VMAXPS       Z11, Z1, Z13
+	VMAXPS       Z1, Z11, Z1
+	VORPS        Z13, Z1, Z1
+	VMAXPS       Z11, Z0, Z13
+	VMAXPS       Z0, Z11, Z0
+	VORPS        Z13, Z0, Z0
+	VMOVUPS.Z    8(BX), K3, Z13
+	VBLENDMPS    Z13, Z3, K3, Z12
+	VMAXPS       Z12, Z2, Z13
+	VMAXPS       Z2, Z12, Z2
+	VORPS        Z13, Z2, Z2
+	VMAXPS       Z12, Z1, Z13
+	VMAXPS       Z1, Z12, Z1
+	VORPS        Z13, Z1, Z1
+	VMAXPS       Z12, Z0, Z13
+	VMAXPS       Z0, Z12, Z0
+	VORPS        Z13, Z0, Z0
+	DECQ         R11
+	JPL          skip2
+	VBROADCASTSS lo+108(FP), Z13
+	VMAXPS       Z0, Z13, Z0
+	VBROADCASTSS hi+112(FP), Z13
+	VMINPS       Z0, Z13, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R10, AX
+
+skip2:
+	VBROADCASTSS start+104(FP), Z0
+	DECQ         R12
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func products3x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·products3x2AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
+	MOVQ         masks+32(FP), SI
+	MOVQ         from+40(FP), DI
+	MOVQ         first+48(FP), R8
+	MOVQ         rows+56(FP), R9
+	MOVQ         step+64(FP), R10
+	MOVQ         outStep+72(FP), R11
+	MOVQ         skip+80(FP), R12
+	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
+	ADDQ         DI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VBROADCASTSS start+104(FP), Z1
+	VMOVUPS      (SI), Z2
+	VPMOVD2M     Z2, K1
+	VMOVUPS      64(SI), Z2
+	VPMOVD2M     Z2, K2
+	VMOVUPS      128(SI), Z2
+	VPMOVD2M     Z2, K3
+	VMOVUPS      192(SI), Z2
+	VPMOVD2M     Z2, K4
+	VBROADCASTSS (DX), Z2
+	VBROADCASTSS 4(DX), Z3
+	VBROADCASTSS 8(DX), Z4
+	VBROADCASTSS 12(DX), Z5
+	VBROADCASTSS 16(DX), Z6
+	VBROADCASTSS 20(DX), Z7
+	VBROADCASTSS 24(DX), Z8
+	VBROADCASTSS 28(DX), Z9
+	VBROADCASTSS 32(DX), Z10
+
+group0:
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z11
+	VMOVUPS.Z    64(DX), K2, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VMOVUPS      constantsAVX512<>+3648(SB), Z14
+	VPERMI2PS    Z12, Z11, Z14
+	VFMADD231PS  Z2, Z13, Z0
+	VFMADD231PS  Z8, Z13, Z1
+	VFMADD231PS  Z3, Z14, Z0
+	VFMADD231PS  Z9, Z14, Z1
+	VMOVUPS.Z    8(DX), K3, Z11
+	VMOVUPS.Z    72(DX), K4, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VFMADD231PS  Z4, Z13, Z0
+	VFMADD231PS  Z10, Z13, Z1
+	DECQ         R12
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z11
+	VMAXPS       Z1, Z11, Z1
+	VBROADCASTSS hi+112(FP), Z11
+	VMINPS       Z1, Z11, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         R11, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z1
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z11
+	VMOVUPS.Z    64(DX), K2, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VMOVUPS      constantsAVX512<>+3648(SB), Z14
+	VPERMI2PS    Z12, Z11, Z14
+	VFMADD231PS  Z5, Z13, Z0
+	VFMADD231PS  Z6, Z14, Z0
+	VMOVUPS.Z    8(DX), K3, Z11
+	VMOVUPS.Z    72(DX), K4, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VFMADD231PS  Z7, Z13, Z0
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z11
+	VMOVUPS.Z    64(DX), K2, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VMOVUPS      constantsAVX512<>+3648(SB), Z14
+	VPERMI2PS    Z12, Z11, Z14
+	VFMADD231PS  Z2, Z13, Z1
+	VFMADD231PS  Z8, Z13, Z0
+	VFMADD231PS  Z3, Z14, Z1
+	VFMADD231PS  Z9, Z14, Z0
+	VMOVUPS.Z    8(DX), K3, Z11
+	VMOVUPS.Z    72(DX), K4, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VFMADD231PS  Z4, Z13, Z1
+	VFMADD231PS  Z10, Z13, Z0
+	DECQ         R12
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Z11
+	VMAXPS       Z0, Z11, Z0
+	VBROADCASTSS hi+112(FP), Z11
+	VMINPS       Z0, Z11, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R11, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Z0
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z11
+	VMOVUPS.Z    64(DX), K2, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VMOVUPS      constantsAVX512<>+3648(SB), Z14
+	VPERMI2PS    Z12, Z11, Z14
+	VFMADD231PS  Z5, Z13, Z1
+	VFMADD231PS  Z6, Z14, Z1
+	VMOVUPS.Z    8(DX), K3, Z11
+	VMOVUPS.Z    72(DX), K4, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z13
+	VPERMI2PS    Z12, Z11, Z13
+	VFMADD231PS  Z7, Z13, Z1
+	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func products5x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·products5x2AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
+	MOVQ         masks+32(FP), SI
+	MOVQ         from+40(FP), DI
+	MOVQ         first+48(FP), R8
+	MOVQ         rows+56(FP), R9
+	MOVQ         step+64(FP), R10
+	MOVQ         outStep+72(FP), R11
+	MOVQ         skip+80(FP), R12
+	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
+	ADDQ         DI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VBROADCASTSS start+104(FP), Z1
+	VBROADCASTSS start+104(FP), Z2
+	VMOVUPS      (SI), Z3
+	VPMOVD2M     Z3, K1
+	VMOVUPS      64(SI), Z3
+	VPMOVD2M     Z3, K2
+	VMOVUPS      128(SI), Z3
+	VPMOVD2M     Z3, K3
+	VMOVUPS      192(SI), Z3
+	VPMOVD2M     Z3, K4
+	VMOVUPS      256(SI), Z3
+	VPMOVD2M     Z3, K5
+	VMOVUPS      320(SI), Z3
+	VPMOVD2M     Z3, K6
+	VBROADCASTSS (DX), Z3
+	VBROADCASTSS 4(DX), Z4
+	VBROADCASTSS 8(DX), Z5
+	VBROADCASTSS 12(DX), Z6
+	VBROADCASTSS 16(DX), Z7
+	VBROADCASTSS 20(DX), Z8
+	VBROADCASTSS 24(DX), Z9
+	VBROADCASTSS 28(DX), Z10
+	VBROADCASTSS 32(DX), Z11
+	VBROADCASTSS 36(DX), Z12
+	VBROADCASTSS 40(DX), Z13
+	VBROADCASTSS 44(DX), Z14
+	VBROADCASTSS 48(DX), Z15
+	VBROADCASTSS 52(DX), Z16
+	VBROADCASTSS 56(DX), Z17
+	VBROADCASTSS 60(DX), Z18
+	VBROADCASTSS 64(DX), Z19
+	VBROADCASTSS 68(DX), Z20
+	VBROADCASTSS 72(DX), Z21
+	VBROADCASTSS 76(DX), Z22
+	VBROADCASTSS 80(DX), Z23
+	VBROADCASTSS 84(DX), Z24
+	VBROADCASTSS 88(DX), Z25
+	VBROADCASTSS 92(DX), Z26
+	VBROADCASTSS 96(DX), Z27
+
+group0:
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z3, Z30, Z0
+	VFMADD231PS  Z13, Z30, Z2
+	VFMADD231PS  Z23, Z30, Z1
+	VFMADD231PS  Z4, Z31, Z0
+	VFMADD231PS  Z14, Z31, Z2
+	VFMADD231PS  Z24, Z31, Z1
+	VMOVUPS.Z    8(DX), K3, Z28
+	VMOVUPS.Z    72(DX), K4, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z5, Z30, Z0
+	VFMADD231PS  Z15, Z30, Z2
+	VFMADD231PS  Z25, Z30, Z1
+	VFMADD231PS  Z6, Z31, Z0
+	VFMADD231PS  Z16, Z31, Z2
+	VFMADD231PS  Z26, Z31, Z1
+	VMOVUPS.Z    16(DX), K5, Z28
+	VMOVUPS.Z    80(DX), K6, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VFMADD231PS  Z7, Z30, Z0
+	VFMADD231PS  Z17, Z30, Z2
+	VFMADD231PS  Z27, Z30, Z1
+	DECQ         R12
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z28
+	VMAXPS       Z1, Z28, Z1
+	VBROADCASTSS hi+112(FP), Z28
+	VMINPS       Z1, Z28, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         R11, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z1
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z8, Z30, Z0
+	VFMADD231PS  Z18, Z30, Z2
+	VFMADD231PS  Z9, Z31, Z0
+	VFMADD231PS  Z19, Z31, Z2
+	VMOVUPS.Z    8(DX), K3, Z28
+	VMOVUPS.Z    72(DX), K4, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z10, Z30, Z0
+	VFMADD231PS  Z20, Z30, Z2
+	VFMADD231PS  Z11, Z31, Z0
+	VFMADD231PS  Z21, Z31, Z2
+	VMOVUPS.Z    16(DX), K5, Z28
+	VMOVUPS.Z    80(DX), K6, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VFMADD231PS  Z12, Z30, Z0
+	VFMADD231PS  Z22, Z30, Z2
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z3, Z30, Z1
+	VFMADD231PS  Z13, Z30, Z0
+	VFMADD231PS  Z23, Z30, Z2
+	VFMADD231PS  Z4, Z31, Z1
+	VFMADD231PS  Z14, Z31, Z0
+	VFMADD231PS  Z24, Z31, Z2
+	VMOVUPS.Z    8(DX), K3, Z28
+	VMOVUPS.Z    72(DX), K4, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z5, Z30, Z1
+	VFMADD231PS  Z15, Z30, Z0
+	VFMADD231PS  Z25, Z30, Z2
+	VFMADD231PS  Z6, Z31, Z1
+	VFMADD231PS  Z16, Z31, Z0
+	VFMADD231PS  Z26, Z31, Z2
+	VMOVUPS.Z    16(DX), K5, Z28
+	VMOVUPS.Z    80(DX), K6, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VFMADD231PS  Z7, Z30, Z1
+	VFMADD231PS  Z17, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z2
+	DECQ         R12
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Z28
+	VMAXPS       Z2, Z28, Z2
+	VBROADCASTSS hi+112(FP), Z28
+	VMINPS       Z2, Z28, Z2
+	VMOVUPS      Z2, (AX)
+	ADDQ         R11, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Z2
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z8, Z30, Z1
+	VFMADD231PS  Z18, Z30, Z0
+	VFMADD231PS  Z9, Z31, Z1
+	VFMADD231PS  Z19, Z31, Z0
+	VMOVUPS.Z    8(DX), K3, Z28
+	VMOVUPS.Z    72(DX), K4, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z10, Z30, Z1
+	VFMADD231PS  Z20, Z30, Z0
+	VFMADD231PS  Z11, Z31, Z1
+	VFMADD231PS  Z21, Z31, Z0
+	VMOVUPS.Z    16(DX), K5, Z28
+	VMOVUPS.Z    80(DX), K6, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VFMADD231PS  Z12, Z30, Z1
+	VFMADD231PS  Z22, Z30, Z0
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z3, Z30, Z2
+	VFMADD231PS  Z13, Z30, Z1
+	VFMADD231PS  Z23, Z30, Z0
+	VFMADD231PS  Z4, Z31, Z2
+	VFMADD231PS  Z14, Z31, Z1
+	VFMADD231PS  Z24, Z31, Z0
+	VMOVUPS.Z    8(DX), K3, Z28
+	VMOVUPS.Z    72(DX), K4, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z5, Z30, Z2
+	VFMADD231PS  Z15, Z30, Z1
+	VFMADD231PS  Z25, Z30, Z0
+	VFMADD231PS  Z6, Z31, Z2
+	VFMADD231PS  Z16, Z31, Z1
+	VFMADD231PS  Z26, Z31, Z0
+	VMOVUPS.Z    16(DX), K5, Z28
+	VMOVUPS.Z    80(DX), K6, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VFMADD231PS  Z7, Z30, Z2
+	VFMADD231PS  Z17, Z30, Z1
+	VFMADD231PS  Z27, Z30, Z0
+	DECQ         R12
+	JPL          skip2
+	VBROADCASTSS lo+108(FP), Z28
+	VMAXPS       Z0, Z28, Z0
+	VBROADCASTSS hi+112(FP), Z28
+	VMINPS       Z0, Z28, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R11, AX
+
+skip2:
+	VBROADCASTSS start+104(FP), Z0
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z8, Z30, Z2
+	VFMADD231PS  Z18, Z30, Z1
+	VFMADD231PS  Z9, Z31, Z2
+	VFMADD231PS  Z19, Z31, Z1
+	VMOVUPS.Z    8(DX), K3, Z28
+	VMOVUPS.Z    72(DX), K4, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VMOVUPS      constantsAVX512<>+3648(SB), Z31
+	VPERMI2PS    Z29, Z28, Z31
+	VFMADD231PS  Z10, Z30, Z2
+	VFMADD231PS  Z20, Z30, Z1
+	VFMADD231PS  Z11, Z31, Z2
+	VFMADD231PS  Z21, Z31, Z1
+	VMOVUPS.Z    16(DX), K5, Z28
+	VMOVUPS.Z    80(DX), K6, Z29
+	VMOVUPS      constantsAVX512<>+3584(SB), Z30
+	VPERMI2PS    Z29, Z28, Z30
+	VFMADD231PS  Z12, Z30, Z2
+	VFMADD231PS  Z22, Z30, Z1
+	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func maxima3x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·maxima3x2AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), DX
+	MOVQ         masks+32(FP), BX
+	MOVQ         from+40(FP), SI
+	MOVQ         first+48(FP), DI
+	MOVQ         rows+56(FP), R8
+	MOVQ         step+64(FP), R9
+	MOVQ         outStep+72(FP), R10
+	MOVQ         skip+80(FP), R11
+	MOVQ         groups+88(FP), R12
+	MOVQ         ahead+96(FP), R13
+	ADDQ         SI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VBROADCASTSS start+104(FP), Z1
+	VMOVUPS      (BX), Z2
+	VPMOVD2M     Z2, K1
+	VMOVUPS      64(BX), Z2
+	VPMOVD2M     Z2, K2
+	VMOVUPS      128(BX), Z2
+	VPMOVD2M     Z2, K3
+	VMOVUPS      192(BX), Z2
+	VPMOVD2M     Z2, K4
+	VMOVUPS      (DX), Z2
+
+group0:
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMOVUPS.Z    (BX), K1, Z19
+	VBLENDMPS    Z19, Z2, K1, Z3
+	VMOVUPS.Z    64(BX), K2, Z19
+	VBLENDMPS    Z19, Z2, K2, Z4
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z4, Z3, Z19
+	VMOVUPS      constantsAVX512<>+3648(SB), Z20
+	VPERMI2PS    Z4, Z3, Z20
+	VMAXPS       Z19, Z0, Z21
+	VMAXPS       Z0, Z19, Z0
+	VORPS        Z21, Z0, Z0
+	VMAXPS       Z19, Z1, Z21
+	VMAXPS       Z1, Z19, Z1
+	VORPS        Z21, Z1, Z1
+	VMAXPS       Z20, Z0, Z19
+	VMAXPS       Z0, Z20, Z0
+	VORPS        Z19, Z0, Z0
+	VMAXPS       Z20, Z1, Z19
+	VMAXPS       Z1, Z20, Z1
+	VORPS        Z19, Z1, Z1
+	VMOVUPS.Z    8(BX), K3, Z19
+	VBLENDMPS    Z19, Z2, K3, Z5
+	VMOVUPS.Z    72(BX), K4, Z19
+	VBLENDMPS    Z19, Z2, K4, Z6
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z6, Z5, Z19
+	VMAXPS       Z19, Z0, Z20
+	VMAXPS       Z0, Z19, Z0
+	VORPS        Z20, Z0, Z0
+	VMAXPS       Z19, Z1, Z20
+	VMAXPS       Z1, Z19, Z1
+	VORPS        Z20, Z1, Z1
+	DECQ         R11
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z19
+	VMAXPS       Z1, Z19, Z1
+	VBROADCASTSS hi+112(FP), Z19
+	VMINPS       Z1, Z19, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         R10, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z1
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMOVUPS.Z    (BX), K1, Z19
+	VBLENDMPS    Z19, Z2, K1, Z7
+	VMOVUPS.Z    64(BX), K2, Z19
+	VBLENDMPS    Z19, Z2, K2, Z8
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z8, Z7, Z19
+	VMOVUPS      constantsAVX512<>+3648(SB), Z20
+	VPERMI2PS    Z8, Z7, Z20
+	VMAXPS       Z19, Z0, Z21
+	VMAXPS       Z0, Z19, Z0
+	VORPS        Z21, Z0, Z0
+	VMAXPS       Z20, Z0, Z19
+	VMAXPS       Z0, Z20, Z0
+	VORPS        Z19, Z0, Z0
+	VMOVUPS.Z    8(BX), K3, Z19
+	VBLENDMPS    Z19, Z2, K3, Z9
+	VMOVUPS.Z    72(BX), K4, Z19
+	VBLENDMPS    Z19, Z2, K4, Z10
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z10, Z9, Z19
+	VMAXPS       Z19, Z0, Z20
+	VMAXPS       Z0, Z19, Z0
+	VORPS        Z20, Z0, Z0
+	DECQ         R12
+	JZ           done
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMOVUPS.Z    (BX), K1, Z19
+	VBLENDMPS    Z19, Z2, K1, Z11
+	VMOVUPS.Z    64(BX), K2, Z19
+	VBLENDMPS    Z19, Z2, K2, Z12
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z12, Z11, Z19
+	VMOVUPS      constantsAVX512<>+3648(SB), Z20
+	VPERMI2PS    Z12, Z11, Z20
+	VMAXPS       Z19, Z1, Z21
+	VMAXPS       Z1, Z19, Z1
+	VORPS        Z21, Z1, Z1
+	VMAXPS       Z19, Z0, Z21
+	VMAXPS       Z0, Z19, Z0
+	VORPS        Z21, Z0, Z0
+	VMAXPS       Z20, Z1, Z19
+	VMAXPS       Z1, Z20, Z1
+	VORPS        Z19, Z1, Z1
+	VMAXPS       Z20, Z0, Z19
+	VMAXPS       Z0, Z20, Z0
+	VORPS        Z19, Z0, Z0
+	VMOVUPS.Z    8(BX), K3, Z19
+	VBLENDMPS    Z19, Z2, K3, Z13
+	VMOVUPS.Z    72(BX), K4, Z19
+	VBLENDMPS    Z19, Z2, K4, Z14
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z14, Z13, Z19
+	VMAXPS       Z19, Z1, Z20
+	VMAXPS       Z1, Z19, Z1
+	VORPS        Z20, Z1, Z1
+	VMAXPS       Z19, Z0, Z20
+	VMAXPS       Z0, Z19, Z0
+	VORPS        Z20, Z0, Z0
+	DECQ         R11
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Z19
+	VMAXPS       Z0, Z19, Z0
+	VBROADCASTSS hi+112(FP), Z19
+	VMINPS       Z0, Z19, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R10, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Z0
+	MOVQ         CX, BX
+	CMPQ         DI, R8
+	CMOVQCC      DX, BX
+	PREFETCHT1   (CX)(R13*1)
+	ADDQ         R9, CX
+	ADDQ         $0x01, DI
+	VMOVUPS.Z    (BX), K1, Z19
+	VBLENDMPS    Z19, Z2, K1, Z15
+	VMOVUPS.Z    64(BX), K2, Z19
+	VBLENDMPS    Z19, Z2, K2, Z16
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z16, Z15, Z19
+	VMOVUPS      constantsAVX512<>+3648(SB), Z20
+	VPERMI2PS    Z16, Z15, Z20
+	VMAXPS       Z19, Z1, Z21
+	VMAXPS       Z1, Z19, Z1
+	VORPS        Z21, Z1, Z1
+	VMAXPS       Z20, Z1, Z19
+	VMAXPS       Z1, Z20, Z1
+	VORPS        Z19, Z1, Z1
+	VMOVUPS.Z    8(BX), K3, Z19
+	VBLENDMPS    Z19, Z2, K3, Z17
+	VMOVUPS.Z    72(BX), K4, Z19
+	VBLENDMPS    Z19, Z2, K4, Z18
+	VMOVUPS      constantsAVX512<>+3584(SB), Z19
+	VPERMI2PS    Z18, Z17, Z19
+	VMAXPS       Z19, Z1, Z20
+	VMAXPS       Z1, Z19, Z1
+	VORPS        Z20, Z1, Z1
+	DECQ         R12
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func products2x2AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·products2x2AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
+	MOVQ         masks+32(FP), SI
+	MOVQ         from+40(FP), DI
+	MOVQ         first+48(FP), R8
+	MOVQ         rows+56(FP), R9
+	MOVQ         step+64(FP), R10
+	MOVQ         outStep+72(FP), R11
+	MOVQ         skip+80(FP), R12
+	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
+	ADDQ         DI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VMOVUPS      (SI), Z1
+	VPMOVD2M     Z1, K1
+	VMOVUPS      64(SI), Z1
+	VPMOVD2M     Z1, K2
+	VBROADCASTSS (DX), Z1
+	VBROADCASTSS 4(DX), Z2
+	VBROADCASTSS 8(DX), Z3
+	VBROADCASTSS 12(DX), Z4
+
+group0:
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z5
+	VMOVUPS.Z    64(DX), K2, Z6
+	VMOVUPS      constantsAVX512<>+3584(SB), Z7
+	VPERMI2PS    Z6, Z5, Z7
+	VMOVUPS      constantsAVX512<>+3648(SB), Z8
+	VPERMI2PS    Z6, Z5, Z8
+	VFMADD231PS  Z1, Z7, Z0
+	VFMADD231PS  Z2, Z8, Z0
+	MOVQ         CX, DX
+	CMPQ         R8, R9
+	CMOVQCC      BX, DX
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (DX), K1, Z5
+	VMOVUPS.Z    64(DX), K2, Z6
+	VMOVUPS      constantsAVX512<>+3584(SB), Z7
+	VPERMI2PS    Z6, Z5, Z7
+	VMOVUPS      constantsAVX512<>+3648(SB), Z8
+	VPERMI2PS    Z6, Z5, Z8
+	VFMADD231PS  Z3, Z7, Z0
+	VFMADD231PS  Z4, Z8, Z0
+	DECQ         R12
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z5
+	VMAXPS       Z0, Z5, Z0
+	VBROADCASTSS hi+112(FP), Z5
+	VMINPS       Z0, Z5, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R11, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z0
+	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
+	VZEROUPPER
+	RET
+
+// func products7x1AVX512(out *float32, x *float32, weights *float32, padding *float32, masks *int32, from int, first int, rows int, step int, outStep int, skip int, groups int, ahead int, start float32, lo float32, hi float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·products7x1AVX512(SB), NOSPLIT, $0-116
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         padding+24(FP), BX
+	MOVQ         masks+32(FP), SI
+	MOVQ         from+40(FP), DI
+	MOVQ         first+48(FP), R8
+	MOVQ         rows+56(FP), R9
+	MOVQ         step+64(FP), R10
+	MOVQ         outStep+72(FP), R11
+	MOVQ         skip+80(FP), R12
+	MOVQ         groups+88(FP), R13
+	MOVQ         ahead+96(FP), R14
+	ADDQ         DI, CX
+	VBROADCASTSS start+104(FP), Z0
+	VBROADCASTSS start+104(FP), Z1
+	VBROADCASTSS start+104(FP), Z2
+	VBROADCASTSS start+104(FP), Z3
+	VBROADCASTSS start+104(FP), Z4
+	VBROADCASTSS start+104(FP), Z5
+	VBROADCASTSS start+104(FP), Z6
+	VMOVUPS      (SI), Z7
+	VPMOVD2M     Z7, K1
+	VMOVUPS      64(SI), Z7
+	VPMOVD2M     Z7, K2
+	VMOVUPS      128(SI), Z7
+	VPMOVD2M     Z7, K3
+	VMOVUPS      192(SI), Z7
+	VPMOVD2M     Z7, K4
+	VMOVUPS      256(SI), Z7
+	VPMOVD2M     Z7, K5
+	VMOVUPS      320(SI), Z7
+	VPMOVD2M     Z7, K6
+	VMOVUPS      384(SI), Z7
+	VPMOVD2M     Z7, K7
+	VBROADCASTSS (DX), Z7
+	VBROADCASTSS 4(DX), Z8
+	VBROADCASTSS 8(DX), Z9
+	VBROADCASTSS 12(DX), Z10
+	VBROADCASTSS 16(DX), Z11
+	VBROADCASTSS 20(DX), Z12
+	VBROADCASTSS 24(DX), Z13
+	VBROADCASTSS 28(DX), Z14
+	VBROADCASTSS 32(DX), Z15
+	VBROADCASTSS 36(DX), Z16
+	VBROADCASTSS 40(DX), Z17
+	VBROADCASTSS 44(DX), Z18
+	VBROADCASTSS 48(DX), Z19
+	VBROADCASTSS 52(DX), Z20
+	VBROADCASTSS 56(DX), Z21
+	VBROADCASTSS 60(DX), Z22
+	VBROADCASTSS 64(DX), Z23
+	VBROADCASTSS 68(DX), Z24
+	VBROADCASTSS 72(DX), Z25
+	VBROADCASTSS 76(DX), Z26
+	VBROADCASTSS 80(DX), Z27
+	VBROADCASTSS 84(DX), Z28
+	VBROADCASTSS 88(DX), Z29
+
+group0:
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (SI), K1, Z30
+	VFMADD231PS  Z7, Z30, Z0
+	VFMADD231PS  Z14, Z30, Z6
+	VFMADD231PS  Z21, Z30, Z5
+	VFMADD231PS  Z28, Z30, Z4
+	VBROADCASTSS 112(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 140(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 168(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VMOVUPS.Z    4(SI), K2, Z30
+	VFMADD231PS  Z8, Z30, Z0
+	VFMADD231PS  Z15, Z30, Z6
+	VFMADD231PS  Z22, Z30, Z5
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS 116(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 144(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 172(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VMOVUPS.Z    8(SI), K3, Z30
+	VFMADD231PS  Z9, Z30, Z0
+	VFMADD231PS  Z16, Z30, Z6
+	VFMADD231PS  Z23, Z30, Z5
+	VBROADCASTSS 92(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 120(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 148(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 176(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VMOVUPS.Z    12(SI), K4, Z30
+	VFMADD231PS  Z10, Z30, Z0
+	VFMADD231PS  Z17, Z30, Z6
+	VFMADD231PS  Z24, Z30, Z5
+	VBROADCASTSS 96(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 124(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 152(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 180(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VMOVUPS.Z    16(SI), K5, Z30
+	VFMADD231PS  Z11, Z30, Z0
+	VFMADD231PS  Z18, Z30, Z6
+	VFMADD231PS  Z25, Z30, Z5
+	VBROADCASTSS 100(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 128(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 156(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 184(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VMOVUPS.Z    20(SI), K6, Z30
+	VFMADD231PS  Z12, Z30, Z0
+	VFMADD231PS  Z19, Z30, Z6
+	VFMADD231PS  Z26, Z30, Z5
+	VBROADCASTSS 104(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 132(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 160(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 188(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VMOVUPS.Z    24(SI), K7, Z30
+	VFMADD231PS  Z13, Z30, Z0
+	VFMADD231PS  Z20, Z30, Z6
+	VFMADD231PS  Z27, Z30, Z5
+	VBROADCASTSS 108(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 136(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 164(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 192(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	DECQ         R12
+	JPL          skip0
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z1, Z30, Z1
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z1, Z30, Z1
+	VMOVUPS      Z1, (AX)
+	ADDQ         R11, AX
+
+skip0:
+	VBROADCASTSS start+104(FP), Z1
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (SI), K1, Z30
+	VFMADD231PS  Z7, Z30, Z1
+	VFMADD231PS  Z14, Z30, Z0
+	VFMADD231PS  Z21, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z5
+	VBROADCASTSS 112(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 140(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 168(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VMOVUPS.Z    4(SI), K2, Z30
+	VFMADD231PS  Z8, Z30, Z1
+	VFMADD231PS  Z15, Z30, Z0
+	VFMADD231PS  Z22, Z30, Z6
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 116(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 144(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 172(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VMOVUPS.Z    8(SI), K3, Z30
+	VFMADD231PS  Z9, Z30, Z1
+	VFMADD231PS  Z16, Z30, Z0
+	VFMADD231PS  Z23, Z30, Z6
+	VBROADCASTSS 92(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 120(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 148(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 176(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VMOVUPS.Z    12(SI), K4, Z30
+	VFMADD231PS  Z10, Z30, Z1
+	VFMADD231PS  Z17, Z30, Z0
+	VFMADD231PS  Z24, Z30, Z6
+	VBROADCASTSS 96(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 124(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 152(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 180(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VMOVUPS.Z    16(SI), K5, Z30
+	VFMADD231PS  Z11, Z30, Z1
+	VFMADD231PS  Z18, Z30, Z0
+	VFMADD231PS  Z25, Z30, Z6
+	VBROADCASTSS 100(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 128(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 156(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 184(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VMOVUPS.Z    20(SI), K6, Z30
+	VFMADD231PS  Z12, Z30, Z1
+	VFMADD231PS  Z19, Z30, Z0
+	VFMADD231PS  Z26, Z30, Z6
+	VBROADCASTSS 104(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 132(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 160(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 188(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VMOVUPS.Z    24(SI), K7, Z30
+	VFMADD231PS  Z13, Z30, Z1
+	VFMADD231PS  Z20, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z6
+	VBROADCASTSS 108(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 136(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 164(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 192(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	DECQ         R12
+	JPL          skip1
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z2, Z30, Z2
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z2, Z30, Z2
+	VMOVUPS      Z2, (AX)
+	ADDQ         R11, AX
+
+skip1:
+	VBROADCASTSS start+104(FP), Z2
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (SI), K1, Z30
+	VFMADD231PS  Z7, Z30, Z2
+	VFMADD231PS  Z14, Z30, Z1
+	VFMADD231PS  Z21, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z6
+	VBROADCASTSS 112(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 140(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 168(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VMOVUPS.Z    4(SI), K2, Z30
+	VFMADD231PS  Z8, Z30, Z2
+	VFMADD231PS  Z15, Z30, Z1
+	VFMADD231PS  Z22, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS 116(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 144(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 172(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VMOVUPS.Z    8(SI), K3, Z30
+	VFMADD231PS  Z9, Z30, Z2
+	VFMADD231PS  Z16, Z30, Z1
+	VFMADD231PS  Z23, Z30, Z0
+	VBROADCASTSS 92(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 120(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 148(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 176(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VMOVUPS.Z    12(SI), K4, Z30
+	VFMADD231PS  Z10, Z30, Z2
+	VFMADD231PS  Z17, Z30, Z1
+	VFMADD231PS  Z24, Z30, Z0
+	VBROADCASTSS 96(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 124(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 152(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 180(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VMOVUPS.Z    16(SI), K5, Z30
+	VFMADD231PS  Z11, Z30, Z2
+	VFMADD231PS  Z18, Z30, Z1
+	VFMADD231PS  Z25, Z30, Z0
+	VBROADCASTSS 100(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 128(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 156(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 184(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VMOVUPS.Z    20(SI), K6, Z30
+	VFMADD231PS  Z12, Z30, Z2
+	VFMADD231PS  Z19, Z30, Z1
+	VFMADD231PS  Z26, Z30, Z0
+	VBROADCASTSS 104(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 132(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 160(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 188(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VMOVUPS.Z    24(SI), K7, Z30
+	VFMADD231PS  Z13, Z30, Z2
+	VFMADD231PS  Z20, Z30, Z1
+	VFMADD231PS  Z27, Z30, Z0
+	VBROADCASTSS 108(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 136(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 164(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VBROADCASTSS 192(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	DECQ         R12
+	JPL          skip2
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z3, Z30, Z3
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z3, Z30, Z3
+	VMOVUPS      Z3, (AX)
+	ADDQ         R11, AX
+
+skip2:
+	VBROADCASTSS start+104(FP), Z3
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (SI), K1, Z30
+	VFMADD231PS  Z7, Z30, Z3
+	VFMADD231PS  Z14, Z30, Z2
+	VFMADD231PS  Z21, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z0
+	VBROADCASTSS 112(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 140(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 168(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VMOVUPS.Z    4(SI), K2, Z30
+	VFMADD231PS  Z8, Z30, Z3
+	VFMADD231PS  Z15, Z30, Z2
+	VFMADD231PS  Z22, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 116(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 144(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 172(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VMOVUPS.Z    8(SI), K3, Z30
+	VFMADD231PS  Z9, Z30, Z3
+	VFMADD231PS  Z16, Z30, Z2
+	VFMADD231PS  Z23, Z30, Z1
+	VBROADCASTSS 92(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 120(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 148(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 176(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VMOVUPS.Z    12(SI), K4, Z30
+	VFMADD231PS  Z10, Z30, Z3
+	VFMADD231PS  Z17, Z30, Z2
+	VFMADD231PS  Z24, Z30, Z1
+	VBROADCASTSS 96(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 124(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 152(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 180(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VMOVUPS.Z    16(SI), K5, Z30
+	VFMADD231PS  Z11, Z30, Z3
+	VFMADD231PS  Z18, Z30, Z2
+	VFMADD231PS  Z25, Z30, Z1
+	VBROADCASTSS 100(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 128(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 156(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 184(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VMOVUPS.Z    20(SI), K6, Z30
+	VFMADD231PS  Z12, Z30, Z3
+	VFMADD231PS  Z19, Z30, Z2
+	VFMADD231PS  Z26, Z30, Z1
+	VBROADCASTSS 104(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 132(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 160(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 188(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	VMOVUPS.Z    24(SI), K7, Z30
+	VFMADD231PS  Z13, Z30, Z3
+	VFMADD231PS  Z20, Z30, Z2
+	VFMADD231PS  Z27, Z30, Z1
+	VBROADCASTSS 108(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 136(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 164(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VBROADCASTSS 192(DX), Z31
+	VFMADD231PS  Z31, Z30, Z4
+	DECQ         R12
+	JPL          skip3
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z4, Z30, Z4
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z4, Z30, Z4
+	VMOVUPS      Z4, (AX)
+	ADDQ         R11, AX
+
+skip3:
+	VBROADCASTSS start+104(FP), Z4
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (SI), K1, Z30
+	VFMADD231PS  Z7, Z30, Z4
+	VFMADD231PS  Z14, Z30, Z3
+	VFMADD231PS  Z21, Z30, Z2
+	VFMADD231PS  Z28, Z30, Z1
+	VBROADCASTSS 112(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 140(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 168(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VMOVUPS.Z    4(SI), K2, Z30
+	VFMADD231PS  Z8, Z30, Z4
+	VFMADD231PS  Z15, Z30, Z3
+	VFMADD231PS  Z22, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 116(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 144(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 172(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VMOVUPS.Z    8(SI), K3, Z30
+	VFMADD231PS  Z9, Z30, Z4
+	VFMADD231PS  Z16, Z30, Z3
+	VFMADD231PS  Z23, Z30, Z2
+	VBROADCASTSS 92(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 120(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 148(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 176(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VMOVUPS.Z    12(SI), K4, Z30
+	VFMADD231PS  Z10, Z30, Z4
+	VFMADD231PS  Z17, Z30, Z3
+	VFMADD231PS  Z24, Z30, Z2
+	VBROADCASTSS 96(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 124(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 152(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 180(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VMOVUPS.Z    16(SI), K5, Z30
+	VFMADD231PS  Z11, Z30, Z4
+	VFMADD231PS  Z18, Z30, Z3
+	VFMADD231PS  Z25, Z30, Z2
+	VBROADCASTSS 100(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 128(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 156(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 184(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VMOVUPS.Z    20(SI), K6, Z30
+	VFMADD231PS  Z12, Z30, Z4
+	VFMADD231PS  Z19, Z30, Z3
+	VFMADD231PS  Z26, Z30, Z2
+	VBROADCASTSS 104(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 132(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 160(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 188(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	VMOVUPS.Z    24(SI), K7, Z30
+	VFMADD231PS  Z13, Z30, Z4
+	VFMADD231PS  Z20, Z30, Z3
+	VFMADD231PS  Z27, Z30, Z2
+	VBROADCASTSS 108(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 136(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 164(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VBROADCASTSS 192(DX), Z31
+	VFMADD231PS  Z31, Z30, Z5
+	DECQ         R12
+	JPL          skip4
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z5, Z30, Z5
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z5, Z30, Z5
+	VMOVUPS      Z5, (AX)
+	ADDQ         R11, AX
+
+skip4:
+	VBROADCASTSS start+104(FP), Z5
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (SI), K1, Z30
+	VFMADD231PS  Z7, Z30, Z5
+	VFMADD231PS  Z14, Z30, Z4
+	VFMADD231PS  Z21, Z30, Z3
+	VFMADD231PS  Z28, Z30, Z2
+	VBROADCASTSS 112(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 140(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 168(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VMOVUPS.Z    4(SI), K2, Z30
+	VFMADD231PS  Z8, Z30, Z5
+	VFMADD231PS  Z15, Z30, Z4
+	VFMADD231PS  Z22, Z30, Z3
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 116(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 144(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 172(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VMOVUPS.Z    8(SI), K3, Z30
+	VFMADD231PS  Z9, Z30, Z5
+	VFMADD231PS  Z16, Z30, Z4
+	VFMADD231PS  Z23, Z30, Z3
+	VBROADCASTSS 92(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 120(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 148(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 176(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VMOVUPS.Z    12(SI), K4, Z30
+	VFMADD231PS  Z10, Z30, Z5
+	VFMADD231PS  Z17, Z30, Z4
+	VFMADD231PS  Z24, Z30, Z3
+	VBROADCASTSS 96(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 124(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 152(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 180(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VMOVUPS.Z    16(SI), K5, Z30
+	VFMADD231PS  Z11, Z30, Z5
+	VFMADD231PS  Z18, Z30, Z4
+	VFMADD231PS  Z25, Z30, Z3
+	VBROADCASTSS 100(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 128(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 156(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 184(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VMOVUPS.Z    20(SI), K6, Z30
+	VFMADD231PS  Z12, Z30, Z5
+	VFMADD231PS  Z19, Z30, Z4
+	VFMADD231PS  Z26, Z30, Z3
+	VBROADCASTSS 104(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 132(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 160(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 188(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	VMOVUPS.Z    24(SI), K7, Z30
+	VFMADD231PS  Z13, Z30, Z5
+	VFMADD231PS  Z20, Z30, Z4
+	VFMADD231PS  Z27, Z30, Z3
+	VBROADCASTSS 108(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 136(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 164(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VBROADCASTSS 192(DX), Z31
+	VFMADD231PS  Z31, Z30, Z6
+	DECQ         R12
+	JPL          skip5
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z6, Z30, Z6
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z6, Z30, Z6
+	VMOVUPS      Z6, (AX)
+	ADDQ         R11, AX
+
+skip5:
+	VBROADCASTSS start+104(FP), Z6
+	DECQ         R13
+	JZ           done
+	MOVQ         CX, SI
+	CMPQ         R8, R9
+	CMOVQCC      BX, SI
+	PREFETCHT1   (CX)(R14*1)
+	ADDQ         R10, CX
+	ADDQ         $0x01, R8
+	VMOVUPS.Z    (SI), K1, Z30
+	VFMADD231PS  Z7, Z30, Z6
+	VFMADD231PS  Z14, Z30, Z5
+	VFMADD231PS  Z21, Z30, Z4
+	VFMADD231PS  Z28, Z30, Z3
+	VBROADCASTSS 112(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 140(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 168(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VMOVUPS.Z    4(SI), K2, Z30
+	VFMADD231PS  Z8, Z30, Z6
+	VFMADD231PS  Z15, Z30, Z5
+	VFMADD231PS  Z22, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS 116(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 144(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 172(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VMOVUPS.Z    8(SI), K3, Z30
+	VFMADD231PS  Z9, Z30, Z6
+	VFMADD231PS  Z16, Z30, Z5
+	VFMADD231PS  Z23, Z30, Z4
+	VBROADCASTSS 92(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 120(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 148(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 176(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VMOVUPS.Z    12(SI), K4, Z30
+	VFMADD231PS  Z10, Z30, Z6
+	VFMADD231PS  Z17, Z30, Z5
+	VFMADD231PS  Z24, Z30, Z4
+	VBROADCASTSS 96(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 124(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 152(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 180(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VMOVUPS.Z    16(SI), K5, Z30
+	VFMADD231PS  Z11, Z30, Z6
+	VFMADD231PS  Z18, Z30, Z5
+	VFMADD231PS  Z25, Z30, Z4
+	VBROADCASTSS 100(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 128(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 156(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 184(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VMOVUPS.Z    20(SI), K6, Z30
+	VFMADD231PS  Z12, Z30, Z6
+	VFMADD231PS  Z19, Z30, Z5
+	VFMADD231PS  Z26, Z30, Z4
+	VBROADCASTSS 104(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 132(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 160(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 188(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	VMOVUPS.Z    24(SI), K7, Z30
+	VFMADD231PS  Z13, Z30, Z6
+	VFMADD231PS  Z20, Z30, Z5
+	VFMADD231PS  Z27, Z30, Z4
+	VBROADCASTSS 108(DX), Z31
+	VFMADD231PS  Z31, Z30, Z3
+	VBROADCASTSS 136(DX), Z31
+	VFMADD231PS  Z31, Z30, Z2
+	VBROADCASTSS 164(DX), Z31
+	VFMADD231PS  Z31, Z30, Z1
+	VBROADCASTSS 192(DX), Z31
+	VFMADD231PS  Z31, Z30, Z0
+	DECQ         R12
+	JPL          skip6
+	VBROADCASTSS lo+108(FP), Z30
+	VMAXPS       Z0, Z30, Z0
+	VBROADCASTSS hi+112(FP), Z30
+	VMINPS       Z0, Z30, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         R11, AX
+
+skip6:
+	VBROADCASTSS start+104(FP), Z0
+	DECQ         R13
+	JZ           done
+	JMP          group0
+
+done:
 	VZEROUPPER
 	RET

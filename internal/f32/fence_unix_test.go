@@ -42,6 +42,21 @@ func same[T float32 | float64](t *testing.T, what string, got, want []T) {
 	}
 }
 
+func TestPackAcross(t *testing.T) {
+	eachEdge(t, func(t *testing.T, r *rand.Rand, atEnd bool) {
+		for rows := 1; rows <= 13; rows++ {
+			for _, k := range []int{1, 7, 8, 9, 24, 31} {
+				from, dst := edge[float32](t, r, (rows-1)*(k+2)+k, atEnd), edge[float32](t, r, (k-1)*(rows+1)+rows, atEnd)
+				want := slices.Clone(dst)
+				packAcross(want, from, k+2, rows, k, rows+1)
+				if active.across(dst, from, k+2, rows, k, rows+1); !slices.Equal(dst, want) {
+					t.Fatalf("%d×%d: got %g, want %g", rows, k, dst, want)
+				}
+			}
+		}
+	})
+}
+
 // An access beyond a slice crashes these tests.
 func TestTilesStayWithinSlices(t *testing.T) {
 	eachEdge(t, func(t *testing.T, r *rand.Rand, atEnd bool) {

@@ -20,18 +20,20 @@ type kernels struct {
 	functions [numFunctions]func(out, in *float32, registers int)
 	winograd  transforms                                                 // none in plain Go and for NEON
 	windows   map[windowShape]windowKernel                               // likewise
+	narrow    map[windowShape]windowKernel                               // for at most eight columns of results, or nil
 	column    func(k int, a *float32, apart, step int, x, sums *float32) // likewise
+	across    func(dst, x *float32, ld, step, blocks int)                // likewise
 	taps      tapsKernel                                                 // only for NEON
 }
 
 var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}, vectors: plainVectors}
 
 // A tileKernel multiplies one tile. Distances are in bytes.
-type tileKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+type tileKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
 // A cornerKernel also multiplies columns of b that follow the tile's, or a later
 // tile's. The bits of `columns` select them.
-type cornerKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32,
+type cornerKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32,
 	x, moreC, moreFrom *float32, columns int)
 
 // A tapsKernel computes Taps for whole registers.
@@ -52,11 +54,11 @@ func (l level) tile(t *tile) {
 		step *= 4
 	}
 	if t.columns > 0 {
-		levels[l].corners[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, 4*t.ahead, data(t.c), 4*t.ldc,
+		levels[l].corners[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, t.ahead, t.pace, data(t.c), 4*t.ldc,
 			data(t.from), step, t.lo, t.hi, data(t.x), data(t.moreC), data(t.moreFrom), 1<<t.columns-1)
 		return
 	}
-	levels[l].tiles[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, 4*t.ahead,
+	levels[l].tiles[t.vectors-1][t.rows-1](t.k, data(t.a), data(t.b), 4*t.ldb, t.ahead, t.pace,
 		data(t.c), 4*t.ldc, data(t.from), step, t.lo, t.hi)
 }
 

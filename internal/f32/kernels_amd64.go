@@ -18,6 +18,11 @@ var windowsAVX2 = map[windowShape]windowKernel{
 	{false, 2, 2}: products2x2AVX2, {false, 7, 1}: products7x1AVX2, {true, 3, 1}: maxima3x1AVX2, {true, 3, 2}: maxima3x2AVX2,
 }
 
+var windowsAVX512 = map[windowShape]windowKernel{
+	{false, 3, 1}: products3x1AVX512, {false, 3, 2}: products3x2AVX512, {false, 5, 1}: products5x1AVX512, {false, 5, 2}: products5x2AVX512,
+	{false, 2, 2}: products2x2AVX512, {false, 7, 1}: products7x1AVX512, {true, 3, 1}: maxima3x1AVX512, {true, 3, 2}: maxima3x2AVX512,
+}
+
 var levels = [...]kernels{
 	plain: plainKernels,
 	withAVX2: {
@@ -27,13 +32,16 @@ var levels = [...]kernels{
 		winograd:  transforms{foursAVX2, winogradWeightsAVX2, winogradInAVX2, winogradOutAVX2, halvesAVX2, copyRowsAVX2},
 		windows:   windowsAVX2,
 		column:    columnAVX2,
+		across:    acrossAVX2,
 	},
 	withAVX512: {
 		name: "AVX-512", tiling: tiling{12, 16, 192, 4, 8, 24}, tiles: tilesAVX512, corners: cornersAVX512, wides: widesAVX512,
 		vectors:   assembly{dotAVX512, axpyAVX512, lineAVX512, timesAVX512, largerAVX512, largestAVX512, widenAVX512, centreAVX512}.vectors(16),
 		functions: [...]func(out, in *float32, registers int){expAVX512, erfAVX512, tanhAVX512, sigmoidAVX512, geluAVX512},
 		winograd:  transforms{foursAVX512, winogradWeightsAVX512, winogradInAVX512, winogradOutAVX512, halvesAVX512, copyRowsAVX512},
-		windows:   windowsAVX2,
+		windows:   windowsAVX512,
+		narrow:    windowsAVX2,
+		across:    acrossAVX2,
 	},
 }
 

@@ -11,7 +11,7 @@ type tile struct {
 	k, rows, vectors int
 	a, b             []float32
 	ldb              int // distance between the rows of b
-	ahead            int // distance to the strip of b that is needed next
+	ahead, pace      int // distances to the next values of b to fetch, and between them, in bytes
 	c                []float32
 	ldc              int
 	from             []float32 // the product is added to these values
@@ -75,7 +75,8 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 
 // multiply computes the block with the strips of a in the inner loop. A strip
 // of b then stays in the first-level cache, and the strips of a stay in the
-// second.
+// second. Each strip of a fetches a share of the next strip of b, because faster
+// or unordered requests to the main memory would delay all others.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
@@ -87,9 +88,12 @@ func (p *block) multiply() {
 		for j := 0; j < p.n; j += width {
 			wide := min(width, p.n-j)
 			t := tile{k: p.k, vectors: (wide + p.lanes - 1) / p.lanes, lo: p.lo, hi: p.hi}
-			t.b, t.ldb, t.ahead = p.b[j:], p.ldb, width
-			if whole := t.vectors * p.lanes; p.ldb == 0 {
-				t.b, t.ldb, t.ahead = p.b[j*p.k:][:whole*p.k], whole, whole*p.k
+			whole := t.vectors * p.lanes
+			t.b, t.ldb, t.pace = p.b[j:], p.ldb, 4*p.ldb
+			ahead, apart := width, p.lanes
+			if p.ldb == 0 {
+				t.b, t.ldb, t.pace = p.b[j*p.k:][:whole*p.k], whole, max(1, 4*whole/(last-first))
+				ahead, apart = whole*p.k, t.pace*p.k/4
 			}
 			for i := first; i < last; i++ {
 				var row int
@@ -98,7 +102,8 @@ func (p *block) multiply() {
 				if t.columns = 0; p.columns > 0 && j == p.at && levels[p.level].column == nil {
 					p.corner(&t, row)
 				}
-				if whole := t.vectors * p.lanes; whole > wide {
+				t.ahead = 4 * (ahead + (i-first)*apart)
+				if whole > wide {
 					p.edge(&t, row, j, wide, whole)
 				} else {
 					p.inner(&t, row, j)

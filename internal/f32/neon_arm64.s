@@ -154,15 +154,15 @@ DATA constants<>+1168(SB)/8, $0x3f3504f33f3504f3
 DATA constants<>+1176(SB)/8, $0x3f3504f33f3504f3
 GLOBL constants<>(SB), RODATA|NOPTR, $1184
 
-// func tile1x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile1x8NEON(SB), NOSPLIT, $0-80
+// func tile1x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile1x8NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -194,9 +194,9 @@ two_done:
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -205,15 +205,15 @@ store:
 	VST1 [V0.S4, V1.S4], 0(R5)
 	RET
 
-// func tile2x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile2x8NEON(SB), NOSPLIT, $0-80
+// func tile2x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile2x8NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -255,9 +255,9 @@ two_done:
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4fbc1323 // fmla v3.4s, v25.4s, v28.s[1]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -272,15 +272,15 @@ store:
 	VST1 [V2.S4, V3.S4], 0(R5)
 	RET
 
-// func tile3x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile3x8NEON(SB), NOSPLIT, $0-80
+// func tile3x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile3x8NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -334,9 +334,9 @@ two_done:
 	WORD $0x4f9d1304 // fmla v4.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1325 // fmla v5.4s, v25.4s, v29.s[0]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -357,15 +357,15 @@ store:
 	VST1 [V4.S4, V5.S4], 0(R5)
 	RET
 
-// func tile4x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile4x8NEON(SB), NOSPLIT, $0-80
+// func tile4x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile4x8NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -427,9 +427,9 @@ two_done:
 	WORD $0x4fbc1b06 // fmla v6.4s, v24.4s, v28.s[3]
 	WORD $0x4fbc1b27 // fmla v7.4s, v25.4s, v28.s[3]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -456,15 +456,15 @@ store:
 	VST1 [V6.S4, V7.S4], 0(R5)
 	RET
 
-// func tile5x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile5x8NEON(SB), NOSPLIT, $0-80
+// func tile5x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile5x8NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -538,9 +538,9 @@ two_done:
 	WORD $0x4f9d1308 // fmla v8.4s, v24.4s, v29.s[0]
 	WORD $0x4f9d1329 // fmla v9.4s, v25.4s, v29.s[0]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -573,15 +573,15 @@ store:
 	VST1 [V8.S4, V9.S4], 0(R5)
 	RET
 
-// func tile6x8NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile6x8NEON(SB), NOSPLIT, $0-80
+// func tile6x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile6x8NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -664,9 +664,9 @@ two_done:
 	WORD $0x4fbd130a // fmla v10.4s, v24.4s, v29.s[1]
 	WORD $0x4fbd132b // fmla v11.4s, v25.4s, v29.s[1]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -705,15 +705,15 @@ store:
 	VST1 [V10.S4, V11.S4], 0(R5)
 	RET
 
-// func tile1x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile1x16NEON(SB), NOSPLIT, $0-80
+// func tile1x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile1x16NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -753,9 +753,9 @@ two_done:
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c1363 // fmla v3.4s, v27.4s, v28.s[0]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -768,15 +768,15 @@ store:
 	VST1 [V0.S4, V1.S4, V2.S4, V3.S4], 0(R5)
 	RET
 
-// func tile2x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile2x16NEON(SB), NOSPLIT, $0-80
+// func tile2x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile2x16NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -834,9 +834,9 @@ two_done:
 	WORD $0x4fbc1346 // fmla v6.4s, v26.4s, v28.s[1]
 	WORD $0x4fbc1367 // fmla v7.4s, v27.4s, v28.s[1]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -859,15 +859,15 @@ store:
 	VST1 [V4.S4, V5.S4, V6.S4, V7.S4], 0(R5)
 	RET
 
-// func tile3x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile3x16NEON(SB), NOSPLIT, $0-80
+// func tile3x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile3x16NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -945,9 +945,9 @@ two_done:
 	WORD $0x4f9d134a // fmla v10.4s, v26.4s, v29.s[0]
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -980,15 +980,15 @@ store:
 	VST1 [V8.S4, V9.S4, V10.S4, V11.S4], 0(R5)
 	RET
 
-// func tile4x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile4x16NEON(SB), NOSPLIT, $0-80
+// func tile4x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile4x16NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -1082,9 +1082,9 @@ two_done:
 	WORD $0x4fbc1b4e // fmla v14.4s, v26.4s, v28.s[3]
 	WORD $0x4fbc1b6f // fmla v15.4s, v27.4s, v28.s[3]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -1127,15 +1127,15 @@ store:
 	VST1 [V12.S4, V13.S4, V14.S4, V15.S4], 0(R5)
 	RET
 
-// func tile5x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile5x16NEON(SB), NOSPLIT, $0-80
+// func tile5x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile5x16NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -1249,9 +1249,9 @@ two_done:
 	WORD $0x4f9d1352 // fmla v18.4s, v26.4s, v29.s[0]
 	WORD $0x4f9d1373 // fmla v19.4s, v27.4s, v29.s[0]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s
@@ -1304,15 +1304,15 @@ store:
 	VST1 [V16.S4, V17.S4, V18.S4, V19.S4], 0(R5)
 	RET
 
-// func tile6x16NEON(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
-TEXT ·tile6x16NEON(SB), NOSPLIT, $0-80
+// func tile6x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
+TEXT ·tile6x16NEON(SB), NOSPLIT, $0-88
 	MOVD k+0(FP), R0
 	MOVD a+8(FP), R1
 	MOVD b+16(FP), R2
-	MOVD from+56(FP), R3
-	MOVD step+64(FP), R4
-	MOVD c+40(FP), R5
-	MOVD ldc+48(FP), R6
+	MOVD from+64(FP), R3
+	MOVD step+72(FP), R4
+	MOVD c+48(FP), R5
+	MOVD ldc+56(FP), R6
 	MOVD ldb+24(FP), R7
 	CMP $-1, R4
 	BEQ one_each
@@ -1443,9 +1443,9 @@ two_done:
 	WORD $0x4fbd1356 // fmla v22.4s, v26.4s, v29.s[1]
 	WORD $0x4fbd1377 // fmla v23.4s, v27.4s, v29.s[1]
 store:
-	FMOVS lo+72(FP), F24
+	FMOVS lo+80(FP), F24
 	VDUP V24.S[0], V24.S4
-	FMOVS hi+76(FP), F25
+	FMOVS hi+84(FP), F25
 	VDUP V25.S[0], V25.S4
 	WORD $0x4e38f400 // fmax v0.4s, v0.4s, v24.4s
 	WORD $0x4eb9f400 // fmin v0.4s, v0.4s, v25.4s

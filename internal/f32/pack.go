@@ -2,11 +2,11 @@ package f32
 
 // packLeft packs m rows of k values, lda apart, strip by strip. In a strip, the
 // values of one column are adjacent.
-func (t tiling) packLeft(dst, a []float32, lda, m, k int) {
-	s := stripsOf(m, t.rows)
+func (l level) packLeft(dst, a []float32, lda, m, k int) {
+	s := stripsOf(m, l.tiling().rows)
 	for i := range s.count {
 		first, rows := s.part(i)
-		packAcross(dst[first*k:][:rows*k], a[first*lda:], lda, rows, k, rows)
+		l.across(dst[first*k:][:rows*k], a[first*lda:], lda, rows, k, rows)
 	}
 }
 
@@ -35,7 +35,8 @@ func (l level) packRight(dst, b []float32, offsets []int, n int) {
 
 // packRightTransposed packs the first k columns of b, whose n rows are ldb
 // apart, as packRight packs rows of bᵀ.
-func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
+func (l level) packRightTransposed(dst, b []float32, ldb, n, k int) {
+	t := l.tiling()
 	for j := 0; j < n; j += t.width() {
 		wide := min(t.width(), n-j)
 		whole := roundUp(wide, t.lanes)
@@ -43,8 +44,25 @@ func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 		if whole > wide {
 			clear(to)
 		}
-		packAcross(to, b[j*ldb:], ldb, wide, k, whole)
+		l.across(to, b[j*ldb:], ldb, wide, k, whole)
 	}
+}
+
+// across is packAcross with the level's kernel, if there is one, for blocks of
+// four rows and eight columns.
+func (l level) across(dst, from []float32, lda, rows, k, ld int) {
+	blocks := k / 8
+	if kernel := levels[l].across; kernel == nil || rows < 4 {
+		blocks = 0
+	} else if blocks > 0 {
+		checkMatrix("a", from, lda, rows, k)
+		checkMatrix("packed a", dst, ld, k, rows)
+		for r := 0; r < rows; r += 4 {
+			r := min(r, rows-4) // the last block may overlap the one before
+			kernel(&dst[r], &from[r*lda], 4*ld, 4*lda, blocks)
+		}
+	}
+	packAcross(dst[min(8*blocks*ld, len(dst)):], from[8*blocks:], lda, rows, k-8*blocks, ld)
 }
 
 // packAcross writes rows of k values as columns of dst, whose rows are ld

@@ -44,7 +44,7 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 	depths := t.depths(k)
 	for d := range depths.count {
 		first, deep := depths.part(d)
-		t.packLeft(l.data[first*m:], a[first:], lda, m, deep)
+		active.packLeft(l.data[first*m:], a[first:], lda, m, deep)
 	}
 	return l
 }
@@ -163,7 +163,7 @@ func (r *Right) pack(b []float32, ldb int, trans bool) {
 		first, deep := depths.part(d)
 		to := r.data[first*padded:][:deep*padded]
 		if trans {
-			t.packRightTransposed(to, b[first:], ldb, r.n, deep)
+			r.level.packRightTransposed(to, b[first:], ldb, r.n, deep)
 			continue
 		}
 		for i := range deep {
@@ -173,9 +173,12 @@ func (r *Right) pack(b []float32, ldb int, trans bool) {
 	}
 }
 
+// rightRows is the number of rows of a that share one pass over a Right.
+const rightRows = 256
+
 func (r *Right) Scratch(m int) int {
 	t := r.level.tiling()
-	return t.ownTile() + min(m, blockRows)*min(r.k, t.depth)
+	return t.ownTile() + min(m, rightRows)*min(r.k, t.depth)
 }
 
 // Mul sets c = a·b for the m×k matrix a, with an optional epilogue.
@@ -186,12 +189,12 @@ func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, 
 	t := r.level.tiling()
 	own, left := take(scratch, t.ownTile())
 	padded := roundUp(r.n, t.lanes)
-	depths, heights := t.depths(r.k), stripsOf(m, blockRows)
+	depths, heights := t.depths(r.k), stripsOf(m, rightRows)
 	for h := range heights.count {
 		row, high := heights.part(h)
 		for d := range depths.count {
 			first, deep := depths.part(d)
-			t.packLeft(left, a[row*lda+first:], lda, high, deep)
+			r.level.packLeft(left, a[row*lda+first:], lda, high, deep)
 			p := r.level.begin(c[row*ldc:], ldc, e, eachColumn, d, depths.count, own)
 			p.a, p.b, p.m, p.n, p.k = left, r.data[first*padded:], high, r.n, deep
 			p.multiply()
@@ -220,6 +223,6 @@ func (l *Left) fewColumns(c []float32, ldc int, b []float32, offsets []int, n in
 			}
 			p.multiply()
 		}
-		packAcross(c[row*ldc:], own, t.lanes, n, high, ldc)
+		l.level.across(c[row*ldc:], own, t.lanes, n, high, ldc)
 	}
 }

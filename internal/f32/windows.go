@@ -4,7 +4,7 @@ import "slices"
 
 // Windows computes the products of size×size weights with the windows of
 // planes, or the maxima of windows, for depthwise convolutions and pools. A
-// kernel reads a plane in place, eight columns at a time, within masks.
+// kernel reads a plane in place, a register of columns at a time, within masks.
 type Windows struct {
 	Plane
 	kernel  windowKernel
@@ -13,9 +13,10 @@ type Windows struct {
 	first   int       // number of the first row that is read, at most 0
 	skip    int       // number of groups of rows, one row per stride, that complete no result
 	strips  []strip
+	width   int // columns of a strip
 }
 
-// A strip is eight columns of results, or all if there are fewer.
+// A strip is a register of columns of results, or all columns if there are fewer.
 type strip struct {
 	from, to int // offsets of the first value that is read and of the first result
 	masks    []int32
@@ -31,29 +32,31 @@ type windowShape struct {
 	size, stride int
 }
 
-const stripWidth = 8
-
 var lowest = slices.Repeat([]float32{-infinity}, len(zeros))
 
 // NewWindows returns nil if the level has no kernel for such windows.
 func NewWindows(p Plane, max bool, size, stride int) *Windows {
-	kernel := levels[active].windows[windowShape{max, size, stride}]
+	kernels, width := levels[active].windows, active.tiling().lanes
+	if narrow := levels[active].narrow; narrow != nil && p.OutW <= 8 {
+		kernels, width = narrow, 8
+	}
+	kernel := kernels[windowShape{max, size, stride}]
 	if kernel == nil {
 		return nil
 	}
 	// A result depends on `before` whole groups and on the first rows of another.
 	before := (size - 1) / stride
 	begin := min(p.Top/stride, before)
-	w := &Windows{p, kernel, size * size, zeros[:], begin*stride - p.Top, before - begin, nil}
+	w := &Windows{p, kernel, size * size, zeros[:], begin*stride - p.Top, before - begin, nil, width}
 	if max {
 		w.padding = lowest
 	}
-	for c := 0; c < p.OutW; c += stripWidth {
-		s := strip{to: min(c, p.OutW-min(p.OutW, stripWidth))}
+	for c := 0; c < p.OutW; c += w.width {
+		s := strip{to: min(c, p.OutW-min(p.OutW, w.width))}
 		s.from = stride*s.to - p.Left
-		for i := range roundUp(size, stride) * stripWidth {
+		for i := range roundUp(size, stride) * w.width {
 			// At stride 2, each pair of registers is adjacent.
-			column := s.from + i/stripWidth + i/stripWidth%stride*(stripWidth-1) + i%stripWidth
+			column := s.from + i/w.width + i/w.width%stride*(w.width-1) + i%w.width
 			mask := int32(0)
 			if column >= 0 && column < p.InW {
 				mask = -1
@@ -66,7 +69,7 @@ func NewWindows(p Plane, max bool, size, stride int) *Windows {
 }
 
 // Scratch returns the number of scratch values that Compute needs.
-func (w *Windows) Scratch() int { return w.OutH*w.OutW + stripWidth }
+func (w *Windows) Scratch() int { return w.OutH*w.OutW + w.width }
 
 // Compute sets each plane of `out` from a plane of x. The planes take the
 // weights, and the biases of e, in turns.
@@ -86,9 +89,9 @@ func (w *Windows) Compute(out, x, weights []float32, e *Epilogue, scratch []floa
 		}
 		// If a strip is wider than the plane, its rows overwrite the beginning
 		// of what follows, which is computed later.
-		last := w.OutW < stripWidth && len(to) < pixels+stripWidth
+		last := w.OutW < w.width && len(to) < pixels+w.width
 		if last {
-			to = scratch[:pixels+stripWidth]
+			to = scratch[:pixels+w.width]
 		}
 		for _, s := range w.strips {
 			w.kernel(&to[s.to], &x[c*size], &by[0], &w.padding[0], &s.masks[0], 4*(w.first*w.InW+s.from), w.first,

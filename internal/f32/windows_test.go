@@ -63,7 +63,7 @@ func TestMaximaPropagateNaN(t *testing.T) {
 		}
 		x, out := make([]float32, 81), make([]float32, 81)
 		x[40] = -infinity + infinity
-		k.Compute(out, x, make([]float32, 9), nil, nil)
+		k.Compute(out, x, make([]float32, 9), nil, make([]float32, k.Scratch()))
 		for i, v := range out {
 			if near := max(i/9, 8-i/9) < 6 && max(i%9, 8-i%9) < 6; (v != v) != near {
 				t.Errorf("value %d is %g", i, v)

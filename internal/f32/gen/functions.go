@@ -8,30 +8,32 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// constants is a table in the assembly file, with each value repeated in all
-// lanes.
+// constants is a table of registers in the assembly file.
 type constants struct {
-	known map[uint32]Mem
+	known map[[2]uint32]Mem
 	next  int
 	base  Mem
 }
 
-func (k kernels) bits(v uint32) Mem {
+func (k kernels) bits(v uint32) Mem { return k.sequence(v, 0) }
+
+// sequence returns the address of lanes v, v + step, …
+func (k kernels) sequence(v, step uint32) Mem {
 	c := k.constants
 	if c.known == nil {
-		c.known = map[uint32]Mem{}
+		c.known = map[[2]uint32]Mem{}
 		c.base = k.StaticGlobal("constants" + k.name)
 		k.DataAttributes(attr.RODATA | attr.NOPTR)
 	}
-	if m, ok := c.known[v]; ok {
+	if m, ok := c.known[[2]uint32{v, step}]; ok {
 		return m
 	}
 	m := c.base.Offset(c.next)
-	for range k.lanes {
-		k.AddDatum(c.next, U32(v))
+	for i := range k.lanes {
+		k.AddDatum(c.next, U32(v+uint32(i)*step))
 		c.next += 4
 	}
-	c.known[v] = m
+	c.known[[2]uint32{v, step}] = m
 	return m
 }
 

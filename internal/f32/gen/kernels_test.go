@@ -70,7 +70,7 @@ func (m *machine) tile(t *testing.T, l level, r *rand.Rand, rows, vectors, k int
 		if oneEach {
 			from, step = m.floats(each), -1
 		}
-		m.call(l.tileName(rows, vectors), k, m.floats(a), m.floats(b), 4*ldb, 64, to, 4*ldc, from, step, float32(-1.5), float32(2))
+		m.call(l.tileName(rows, vectors), k, m.floats(a), m.floats(b), 4*ldb, 64, 64, to, 4*ldc, from, step, float32(-1.5), float32(2))
 		got := m.read(to, len(c))
 		for i := range rows {
 			var want []float64

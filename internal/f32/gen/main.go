@@ -120,14 +120,15 @@ func (k kernels) all() {
 	k.larger()
 	k.largest()
 	k.winograd()
-	if k.lanes == 8 { // AVX-512 uses the same kernels
-		for stride := 1; stride <= 2; stride++ {
-			k.windows(false, 3, stride)
-			k.windows(false, 5, stride)
-			k.windows(true, 3, stride)
-		}
-		k.windows(false, 2, 2)
-		k.windows(false, 7, 1)
+	for stride := 1; stride <= 2; stride++ {
+		k.windows(false, 3, stride)
+		k.windows(false, 5, stride)
+		k.windows(true, 3, stride)
+	}
+	k.windows(false, 2, 2)
+	k.windows(false, 7, 1)
+	if k.lanes == 8 { // AVX-512 uses the same kernel
+		k.across()
 	}
 }
 

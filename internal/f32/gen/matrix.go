@@ -24,11 +24,11 @@ func (k kernels) tile(rows, vectors, few int) {
 		name, more = "corner"+name[4:], ", x, moreC, moreFrom *float32, columns int"
 		doc = fmt.Sprintf(" It does the same for `columns` of at most %d columns, whose values are adjacent at x, moreC and moreFrom.", few)
 	}
-	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, "+
+	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, "+
 		"lo, hi float32"+more+")", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. "+
 		"Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.",
-		rows, vectors*k.lanes)+doc, "k", "a", "b", "ldb", "ahead", "from", "step")
-	n, a, b, ldb, ahead, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
+		rows, vectors*k.lanes)+doc, "k", "a", "b", "ldb", "ahead", "pace", "from", "step")
+	n, a, b, ldb, next, pace, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
 	acc := make([][]reg.VecVirtual, rows)
 	for r := range acc {
 		for range vectors {
@@ -39,6 +39,7 @@ func (k kernels) tile(rows, vectors, few int) {
 	if few > 0 {
 		columns = k.corner(rows, few)
 	}
+	k.ADDQ(b, next)
 	k.CMPQ(step, I8(-1))
 	k.JE(LabelRef("one_each"))
 	columns.load(k, step)
@@ -57,11 +58,6 @@ func (k kernels) tile(rows, vectors, few int) {
 	}
 	k.Label("multiply")
 	step1 := func(i int) {
-		// Fetch the next strip of b, because weights of a linear layer come from
-		// main memory.
-		for line := 0; line < vectors*k.bytes(); line += 64 {
-			k.PREFETCHT1(Mem{Base: b, Index: ahead, Scale: 1, Disp: line})
-		}
 		var y []reg.VecVirtual
 		for v := range vectors {
 			y = append(y, k.load(at(b, v*k.bytes())))
@@ -89,8 +85,12 @@ func (k kernels) tile(rows, vectors, few int) {
 		for line := 0; line < 8*rows; line += 64 {
 			k.PREFETCHT0(at(a, 2048+line))
 		}
-		step1(0)
-		step1(1)
+		for i := range 2 {
+			// Fetch b ahead, because weights of a linear layer come from main memory.
+			k.PREFETCHT1(at(next, 0))
+			k.ADDQ(pace, next)
+			step1(i)
+		}
 		k.Advance(8*rows, a)
 	})
 	k.TESTQ(U32(1), n)
@@ -241,6 +241,35 @@ func (k kernels) packRows(vectors int) {
 		}
 		k.Advance(vectors*k.bytes(), dst)
 		k.Advance(8, offsets)
+	})
+	k.End()
+}
+
+// across transposes blocks of 4×8 values.
+func (k kernels) across() {
+	p := k.Begin("across"+k.name, "func(dst, x *float32, ld, step, blocks int)",
+		"writes 8·blocks values of each of four rows of x, `step` bytes apart, as columns of dst, whose rows are ld bytes apart.", "dst", "x", "ld", "step", "blocks")
+	dst, x, ld, step, n := p[0], p[1], p[2], p[3], p[4]
+	triples := []reg.GPVirtual{k.multiple(3, ld), k.multiple(3, step)}
+	lines := func(base, step, triple reg.GPVirtual) []Mem {
+		return []Mem{at(base, 0), {Base: base, Index: step, Scale: 1}, {Base: base, Index: step, Scale: 2}, {Base: base, Index: triple, Scale: 1}}
+	}
+	k.Count("block", n, func() {
+		var rows, columns []reg.VecVirtual
+		for _, m := range lines(x, step, triples[1]) {
+			rows = append(rows, k.load(m))
+		}
+		for _, pair := range []func(...Op){k.VUNPCKLPS, k.VUNPCKHPS} {
+			low, high := k.of(pair, rows[1], rows[0]), k.of(pair, rows[3], rows[2])
+			columns = append(columns, k.of(k.VUNPCKLPD, high, low), k.of(k.VUNPCKHPD, high, low))
+		}
+		for half := range 2 {
+			for i, m := range lines(dst, ld, triples[0]) {
+				k.VEXTRACTF128(Imm(uint64(half)), columns[i], m)
+			}
+			k.LEAQ(Mem{Base: dst, Index: ld, Scale: 4}, dst)
+		}
+		k.Advance(k.bytes(), x)
 	})
 	k.End()
 }

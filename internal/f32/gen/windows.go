@@ -7,14 +7,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// windows emits a kernel of f32/windows.go. It reads eight columns of a plane
-// from top to bottom. Each row is used for all results that depend on it, which
+// windows emits a kernel of f32/windows.go. It reads a register of columns of
+// a plane from top to bottom. Each row is used for all results that depend on it, which
 // take turns in `acc`.
 func (k kernels) windows(max bool, size, stride int) {
 	name := map[bool]string{false: "products", true: "maxima"}[max]
 	p := k.Begin(fmt.Sprintf("%s%dx%d%s", name, size, stride, k.name),
 		"func(out, x, weights, padding *float32, masks *int32, from, first, rows, step, outStep, skip, groups, ahead int, start, lo, hi float32)",
-		fmt.Sprintf("computes the %s of windows of %d×%[2]d values at stride %d, for eight columns. A group has as many rows as the stride. The first begins with row first at "+
+		fmt.Sprintf("computes the %s of windows of %d×%[2]d values at stride %d, for a register of columns. A group has as many rows as the stride. The first begins with row first at "+
 			"x + from. Rows outside 0 to rows are padding. Each group except the first skip ones completes a row of results.", name, size, stride),
 		"out", "x", "weights", "padding", "masks", "from", "first", "rows", "step", "outStep", "skip", "groups", "ahead")
 	out, x, padding, i, rows, step, outStep, skip, groups, ahead := p[0], p[1], p[3], p[6], p[7], p[8], p[9], p[10], p[11], p[12]
@@ -23,18 +23,30 @@ func (k kernels) windows(max bool, size, stride int) {
 	for n := range acc {
 		acc[n] = k.number("start")
 	}
-	masks := make([]reg.VecVirtual, (size+stride-1)/stride*stride) // one for each register of a row
+	masks := make([]reg.Register, (size+stride-1)/stride*stride) // one for each register of a row
+	free := 2*k.lanes - len(acc) - (2*stride - 1)
 	for l := range masks {
-		masks[l] = k.load(at(p[4], l*k.bytes()))
+		mask := k.load(at(p[4], l*k.bytes()))
+		if masks[l] = mask; k.lanes == 16 {
+			masks[l] = k.K()
+			k.VPMOVD2M(mask, masks[l])
+		}
 	}
-	combine := k.combination(max, size*size, 16-len(acc)-len(masks)-(2*stride-1), p[2])
+	if k.lanes == 8 {
+		free -= len(masks)
+	}
+	combine := k.combination(max, size*size, free, p[2])
 	var outside reg.VecVirtual
 	if max {
 		outside = k.load(at(padding, 0))
 	}
 	load := func(m Mem, l int) reg.VecVirtual {
 		v := k.vec()
-		k.VMASKMOVPS(m, masks[l], v)
+		if k.lanes == 16 {
+			k.VMOVUPS_Z(m, masks[l], v)
+		} else {
+			k.VMASKMOVPS(m, masks[l], v)
+		}
 		if max {
 			v = k.choose(masks[l], v, outside)
 		}
@@ -113,6 +125,11 @@ func (k kernels) combination(max bool, taps, free int, weights reg.GPVirtual) fu
 
 // alternate returns the even or the odd values of two registers.
 func (k kernels) alternate(odd int, x, y reg.VecVirtual) reg.VecVirtual {
+	if x.Size() == 64 {
+		z := k.load(k.sequence(uint32(odd), 2))
+		k.VPERMI2PS(y, x, z)
+		return z
+	}
 	z := k.YMM()
 	k.VSHUFPS(Imm(uint64(0x88+0x55*odd)), y, x, z) // takes pairs from groups of four lanes
 	k.VPERMPD(Imm(0xd8), z, z)

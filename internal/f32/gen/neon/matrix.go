@@ -43,7 +43,7 @@ func (k *kernels) tile(rows, vectors int) {
 	k.begin(tileName(rows, vectors), fmt.Sprintf(
 		"sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb "+
 			"bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.", rows, 8*vectors),
-		"k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32", "")
+		"k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32", "")
 	p := k.load("k", "a", "b", "from", "step", "c", "ldc", "ldb")
 	n, a, b, from, step, c, ldc, ldb := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
 	const pairs = general(8)
