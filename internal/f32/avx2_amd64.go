@@ -4,83 +4,51 @@
 
 package f32
 
-// tile1x8AVX2 sets 1×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile1x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile2x8AVX2 sets 2×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile2x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile3x8AVX2 sets 3×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile3x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile4x8AVX2 sets 4×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile4x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile5x8AVX2 sets 5×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile5x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile6x8AVX2 sets 6×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile6x8AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile1x16AVX2 sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile1x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile2x16AVX2 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile2x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile3x16AVX2 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile3x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile4x16AVX2 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile4x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile5x16AVX2 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile5x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile6x16AVX2 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile6x16AVX2(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// wide1x12AVX2 adds aᵀ·b to 1×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide1x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide2x12AVX2 adds aᵀ·b to 2×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide2x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide3x12AVX2 adds aᵀ·b to 3×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide3x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide4x12AVX2 adds aᵀ·b to 4×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide4x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
 

@@ -4,283 +4,171 @@
 
 package f32
 
-// tile1x16AVX512 sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner1x16AVX512 sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner1x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile2x16AVX512 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner2x16AVX512 sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner2x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile3x16AVX512 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner3x16AVX512 sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner3x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile4x16AVX512 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner4x16AVX512 sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner4x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile5x16AVX512 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner5x16AVX512 sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner5x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile6x16AVX512 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner6x16AVX512 sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner6x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile7x16AVX512 sets 7×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner7x16AVX512 sets 7×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner7x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile8x16AVX512 sets 8×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner8x16AVX512 sets 8×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner8x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile9x16AVX512 sets 9×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner9x16AVX512 sets 9×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner9x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile10x16AVX512 sets 10×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner10x16AVX512 sets 10×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner10x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile11x16AVX512 sets 11×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner11x16AVX512 sets 11×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner11x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile12x16AVX512 sets 12×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner12x16AVX512 sets 12×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 1 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner12x16AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile1x32AVX512 sets 1×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner1x32AVX512 sets 1×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner1x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile2x32AVX512 sets 2×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner2x32AVX512 sets 2×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner2x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile3x32AVX512 sets 3×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner3x32AVX512 sets 3×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner3x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile4x32AVX512 sets 4×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner4x32AVX512 sets 4×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner4x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile5x32AVX512 sets 5×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner5x32AVX512 sets 5×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner5x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile6x32AVX512 sets 6×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner6x32AVX512 sets 6×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner6x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile7x32AVX512 sets 7×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner7x32AVX512 sets 7×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner7x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile8x32AVX512 sets 8×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner8x32AVX512 sets 8×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner8x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile9x32AVX512 sets 9×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner9x32AVX512 sets 9×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner9x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile10x32AVX512 sets 10×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner10x32AVX512 sets 10×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner10x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile11x32AVX512 sets 11×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner11x32AVX512 sets 11×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner11x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// tile12x32AVX512 sets 12×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// corner12x32AVX512 sets 12×32 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row. It does the same for `columns` of at most 4 columns, whose values are adjacent at x, moreC and moreFrom.
-//
 //go:noescape
 func corner12x32AVX512(k int, a *float32, b *float32, ldb int, ahead int, pace int, c *float32, ldc int, from *float32, step int, lo float32, hi float32, x *float32, moreC *float32, moreFrom *float32, columns int)
 
-// wide1x24AVX512 adds aᵀ·b to 1×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide1x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide2x24AVX512 adds aᵀ·b to 2×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide2x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide3x24AVX512 adds aᵀ·b to 3×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide3x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide4x24AVX512 adds aᵀ·b to 4×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide4x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide5x24AVX512 adds aᵀ·b to 5×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide5x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide6x24AVX512 adds aᵀ·b to 6×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide6x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide7x24AVX512 adds aᵀ·b to 7×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide7x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 
-// wide8x24AVX512 adds aᵀ·b to 8×24 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide8x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
 

@@ -28,18 +28,22 @@ type kernels struct {
 
 var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}, vectors: plainVectors}
 
-// A tileKernel multiplies one tile. Distances are in bytes.
+// A tileKernel sets the values of a tile at c, rows ldc apart, to those at from
+// plus aᵀ·b, within lo and hi. Rows of b are ldb apart, and rows at from are
+// step apart; with step −1 there is one value for each row. It fetches the values
+// `ahead` of b, `pace` apart. Distances are in bytes.
 type tileKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
 // A cornerKernel also multiplies columns of b that follow the tile's, or a later
-// tile's. The bits of `columns` select them.
+// tile's. Their values are adjacent at x, moreC and moreFrom, and the bits of
+// `columns` select them.
 type cornerKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32,
 	x, moreC, moreFrom *float32, columns int)
 
 // A tapsKernel computes Taps for whole registers.
 type tapsKernel func(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
 
-// A wideKernel adds one float64 tile. ldc is in bytes.
+// A wideKernel adds aᵀ·b to a tile of float64 at c, rows ldc bytes apart.
 type wideKernel func(k int, a, b, c *float64, ldc int)
 
 // Callers of the functions below have checked the lengths of slices.

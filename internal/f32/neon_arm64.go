@@ -4,83 +4,51 @@
 
 package f32
 
-// tile1x8NEON sets 1×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile1x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile2x8NEON sets 2×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile2x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile3x8NEON sets 3×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile3x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile4x8NEON sets 4×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile4x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile5x8NEON sets 5×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile5x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile6x8NEON sets 6×8 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile6x8NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile1x16NEON sets 1×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile1x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile2x16NEON sets 2×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile2x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile3x16NEON sets 3×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile3x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile4x16NEON sets 4×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile4x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile5x16NEON sets 5×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile5x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// tile6x16NEON sets 6×16 values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.
-//
 //go:noescape
 func tile6x16NEON(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// wide1x12NEON adds aᵀ·b to 1×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide1x12NEON(k int, a, b, c *float64, ldc int)
 
-// wide2x12NEON adds aᵀ·b to 2×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide2x12NEON(k int, a, b, c *float64, ldc int)
 
-// wide3x12NEON adds aᵀ·b to 3×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide3x12NEON(k int, a, b, c *float64, ldc int)
 
-// wide4x12NEON adds aᵀ·b to 4×12 values at c, rows ldc bytes apart.
-//
 //go:noescape
 func wide4x12NEON(k int, a, b, c *float64, ldc int)
 

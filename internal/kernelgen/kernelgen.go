@@ -124,13 +124,15 @@ func Jumps(files map[string][]byte) (out []string) {
 
 // Begin opens a function without a stack frame, whose pointers do not escape,
 // and loads the named parameters like Params. The function's comment consists
-// of its name and doc.
+// of its name and doc. Doc is empty if the type of the function explains it.
 func (k Kernels) Begin(name, signature, doc string, params ...string) []reg.GPVirtual {
 	k.Function(name)
 	k.Attributes(attr.NOSPLIT)
 	k.Pragma("noescape")
 	k.SignatureExpr(signature)
-	k.Doc(name + " " + doc)
+	if doc != "" {
+		k.Doc(name + " " + doc)
+	}
 	return k.Params(params...)
 }
 

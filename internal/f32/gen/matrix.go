@@ -19,15 +19,11 @@ func (l level) tileName(rows, vectors int) string {
 // With few above 0, it also multiplies up to `few` columns x of b that are
 // packed on their own. Each of their registers holds a column of c.
 func (k kernels) tile(rows, vectors, few int) {
-	name, more, doc := k.tileName(rows, vectors), "", ""
+	name, more := k.tileName(rows, vectors), ""
 	if few > 0 {
 		name, more = "corner"+name[4:], ", x, moreC, moreFrom *float32, columns int"
-		doc = fmt.Sprintf(" It does the same for `columns` of at most %d columns, whose values are adjacent at x, moreC and moreFrom.", few)
 	}
-	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, "+
-		"lo, hi float32"+more+")", fmt.Sprintf("sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. "+
-		"Rows of b are ldb bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.",
-		rows, vectors*k.lanes)+doc, "k", "a", "b", "ldb", "ahead", "pace", "from", "step")
+	p := k.Begin(name, "func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32"+more+")", "", "k", "a", "b", "ldb", "ahead", "pace", "from", "step")
 	n, a, b, ldb, next, pace, from, step := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
 	acc := make([][]reg.VecVirtual, rows)
 	for r := range acc {
@@ -302,9 +298,7 @@ const wideVectors = 3
 // wide emits the kernel for a float64 tile: 4 rows of 3 registers take 7 loads
 // for 12 operations.
 func (k kernels) wide(rows int) {
-	width := wideVectors * k.lanes / 2
-	p := k.Begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", fmt.Sprintf(
-		"adds aᵀ·b to %d×%d values at c, rows ldc bytes apart.", rows, width), "k", "a", "b", "c", "ldc")
+	p := k.Begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", "", "k", "a", "b", "c", "ldc")
 	n, a, b, c, ldc := p[0], p[1], p[2], p[3], p[4]
 	row := k.GP64()
 	k.MOVQ(c, row)

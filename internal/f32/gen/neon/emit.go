@@ -105,8 +105,8 @@ func (k *kernels) word(f form, registers ...vector) {
 
 func (k *kernels) label(name string) { fmt.Fprintf(&k.text, "%s:\n", name) }
 
-// begin opens a function whose comment consists of its name and doc. Parameters
-// are "name type" or a name that shares the type of the next one.
+// begin opens a function whose comment consists of its name and doc, if doc is
+// not empty. Parameters are "name type" or a name that shares the type of the next one.
 func (k *kernels) begin(name, doc, parameters, result string) {
 	params := strings.Split(parameters, ", ")
 	size, kind := 0, ""
@@ -136,7 +136,10 @@ func (k *kernels) begin(name, doc, parameters, result string) {
 		place("ret", result)
 		result = " " + result
 	}
-	fmt.Fprintf(&k.declarations, "\n// %s %s\n//\n//go:noescape\nfunc %[1]s(%[3]s)%s\n", name, doc, parameters, result)
+	if doc != "" {
+		doc = fmt.Sprintf("// %s %s\n//\n", name, doc)
+	}
+	fmt.Fprintf(&k.declarations, "\n%s//go:noescape\nfunc %s(%s)%s\n", doc, name, parameters, result)
 	fmt.Fprintf(&k.text, "\n// func %s(%s)%s\nTEXT ·%[1]s(SB), NOSPLIT, $0-%[4]d\n", name, parameters, result, size)
 }
 

@@ -40,10 +40,7 @@ func (k *kernels) values(p general, v vector, n, size int) (places []place) {
 // registers.
 func (k *kernels) tile(rows, vectors int) {
 	wide := 2 * vectors
-	k.begin(tileName(rows, vectors), fmt.Sprintf(
-		"sets %d×%d values at c, rows ldc bytes apart, to the values at from plus aᵀ·b, within lo and hi. Rows of b are ldb "+
-			"bytes apart. Rows at from are step bytes apart; with step −1 there is one value for each row.", rows, 8*vectors),
-		"k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32", "")
+	k.begin(tileName(rows, vectors), "", "k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32", "")
 	p := k.load("k", "a", "b", "from", "step", "c", "ldc", "ldb")
 	n, a, b, from, step, c, ldc, ldb := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
 	const pairs = general(8)
@@ -102,7 +99,7 @@ func (k *kernels) tile(rows, vectors int) {
 
 // wide emits the kernel for a float64 tile.
 func (k *kernels) wide(rows int) {
-	k.begin(wideName(rows), fmt.Sprintf("adds aᵀ·b to %d×12 values at c, rows ldc bytes apart.", rows), "k int, a, b, c *float64, ldc int", "")
+	k.begin(wideName(rows), "", "k int, a, b, c *float64, ldc int", "")
 	p := k.load("k", "a", "b", "c", "ldc")
 	n, a, b, c, ldc, row := p[0], p[1], p[2], p[3], p[4], general(5)
 	sum := func(r int) vector { return vector(r * 6) }
