@@ -73,7 +73,7 @@ func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, pr
 		}
 		progress.Report("requests", j+1, len(configs))
 	}
-	w := &sweeper{s: s, judge: measure.NewJudge(measure.Keywords(c.Test), measure.Keywords(c.Train)), truth: measure.Keywords(c.Test), prepared: prepared}
+	w := &sweeper{judge: measure.NewJudge(measure.Keywords(c.Test), measure.Keywords(c.Train)), truth: measure.Keywords(c.Test), prepared: prepared}
 	w.replies = make([][]*cpar.Reply, len(configs))
 	for j := range w.replies {
 		w.replies[j] = make([]*cpar.Reply, len(s.Requests))
@@ -120,7 +120,6 @@ func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, pr
 }
 
 type sweeper struct {
-	s        *measure.Session
 	judge    *measure.Judge
 	truth    [][]string
 	prepared [][]measure.PreparedRequest

@@ -28,7 +28,6 @@ type survey struct {
 }
 
 type summary struct {
-	asked    bool
 	yours    []string
 	words    []candidate
 	problems []string
@@ -99,7 +98,7 @@ func candidates(k *Known) (words []candidate) {
 }
 
 func (v *survey) put(id string, k *Known) {
-	x := &summary{asked: k.Asked, words: candidates(k), problems: k.Problems}
+	x := &summary{words: candidates(k), problems: k.Problems}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range x.words {
