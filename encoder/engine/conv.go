@@ -175,8 +175,7 @@ func (v *conv) runWinograd(out []float32, in [][]float32, scratch []float32) {
 // columns.
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.pitch)) }
 
-// collects reports whether a product also computes discarded pixels. Long rows of
-// whole registers are multiplied one by one.
+// collects reports whether rows are too short to be multiplied one by one.
 func (v *conv) collects() bool {
 	return !v.contiguous() && (v.outW < 96 || v.outW%maxLanes != 0)
 }

@@ -29,8 +29,7 @@ var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}
 // A tileKernel multiplies one tile. Distances are in bytes.
 type tileKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// A cornerKernel also multiplies columns of b that follow the tile's, or a later
-// tile's. The bits of `columns` select them.
+// A cornerKernel also multiplies the columns that the bits of `columns` select.
 type cornerKernel func(k int, a, b *float32, ldb, ahead int, c *float32, ldc int, from *float32, step int, lo, hi float32,
 	x, moreC, moreFrom *float32, columns int)
 
