@@ -92,7 +92,7 @@ func (v *conv) runs(c *call) (kernel, int64) {
 	if !v.direct {
 		scratch += v.size(v.inC / v.groups)
 	}
-	if !v.contiguous() {
+	if v.collects() {
 		scratch += int64(v.m) * int64(v.span(v.rowsAtOnce()))
 	}
 	return v.runProduct, scratch
@@ -175,6 +175,11 @@ func (v *conv) runWinograd(out []float32, in [][]float32, scratch []float32) {
 // columns.
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.pitch)) }
 
+// collects reports whether rows are too short to be multiplied one by one.
+func (v *conv) collects() bool {
+	return !v.contiguous() && (v.outW < 96 || v.outW%maxLanes != 0)
+}
+
 func (v *conv) span(rows int) int { return (rows-1)*v.pitch + v.outW }
 
 func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
@@ -191,8 +196,14 @@ func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 		}
 		y, group := out[g*v.m*n:][:v.m*n], g%v.groups
 		e := v.epilogue(group*v.m, v.m)
-		if v.contiguous() {
-			v.weights[group].MulRows(y, n, x, v.offsets, n, e, rest)
+		if !v.collects() {
+			rows, columns := 1, n
+			if !v.contiguous() {
+				rows, columns = v.outH, v.outW
+			}
+			for r := range rows {
+				v.weights[group].MulRows(y[r*v.outW:], n, x[r*v.pitch:], v.offsets, columns, e, rest)
+			}
 			continue
 		}
 		own, rest := rest[:v.m*v.span(v.rowsAtOnce())], rest[v.m*v.span(v.rowsAtOnce()):]

@@ -34,9 +34,8 @@ var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}
 // `ahead` of b, `pace` apart. Distances are in bytes.
 type tileKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// A cornerKernel also multiplies columns of b that follow the tile's, or a later
-// tile's. Their values are adjacent at x, moreC and moreFrom, and the bits of
-// `columns` select them.
+// A cornerKernel also multiplies the columns that the bits of `columns` select.
+// Their values are adjacent at x, moreC and moreFrom.
 type cornerKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32,
 	x, moreC, moreFrom *float32, columns int)
 

@@ -8,16 +8,15 @@ import (
 // A tile describes one kernel call. It multiplies a strip of packed a, k deep
 // and `rows` wide, by a strip of b, k deep and vectors·lanes wide.
 type tile struct {
-	k, rows, vectors int
-	a, b             []float32
-	ldb              int // distance between the rows of b
-	ahead, pace      int // distances to the next values of b to fetch, and between them, in bytes
-	c                []float32
-	ldc              int
-	from             []float32 // the product is added to these values
-	step             int       // distance between the rows in `from`, or oneEach for one value per row
-	lo, hi           float32
-	// Columns that are multiplied on their own.
+	k, rows, vectors   int
+	a, b               []float32
+	ldb                int // distance between the rows of b
+	ahead, pace        int // distances to the next values of b to fetch, and between them, in bytes
+	c                  []float32
+	ldc                int
+	from               []float32 // the product is added to these values
+	step               int       // distance between the rows in `from`, or oneEach for one value per row
+	lo, hi             float32
 	columns            int
 	x, moreC, moreFrom []float32
 }
@@ -52,9 +51,9 @@ type block struct {
 	bias    []float32
 	lo, hi  float32
 	own     []float32 // memory for a tile that extends beyond c
-	columns int       // number of columns after the others that are multiplied on their own
+	columns int       // number of further columns
 	column  []float32 // these columns of b, packed, or nil
-	at, end int       // first column of the tile whose kernel multiplies them too, and of these columns
+	at, end int       // where their tile and they begin
 }
 
 // begin returns block number `depth` of a product that is cut along k. Only the
@@ -116,7 +115,6 @@ func (p *block) multiply() {
 	}
 }
 
-// corner adds the columns on their own to the tile at row i.
 func (p *block) corner(t *tile, i int) {
 	t.columns, t.x, t.moreC, t.moreFrom = p.columns, p.column, p.c[i*p.ldc+p.end:], zeros[:]
 	if p.start == itself {

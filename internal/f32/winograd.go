@@ -191,8 +191,7 @@ type transforms struct {
 }
 
 // fours sets out[j·plane + t] = x[4·t + j] for the six values j of n tiles, for
-// each of some rows, n apart in `out`. It writes whole registers and reads four
-// values beyond them.
+// each row. It writes whole registers and reads four values beyond them.
 func (l level) fours(out, x []float32, plane, n, step, rows int) {
 	registers := (n + l.tiling().lanes - 1) / l.tiling().lanes
 	whole := registers * l.tiling().lanes

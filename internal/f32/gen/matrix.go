@@ -16,8 +16,7 @@ func (l level) tileName(rows, vectors int) string {
 // into the 6 cycles of its 12 multiply-adds, which therefore keep the
 // multipliers busy.
 //
-// With few above 0, it also multiplies up to `few` columns x of b that are
-// packed on their own. Each of their registers holds a column of c.
+// A corner also multiplies up to `few` columns of b, packed at x.
 func (k kernels) tile(rows, vectors, few int) {
 	name, more := k.tileName(rows, vectors), ""
 	if few > 0 {
@@ -108,7 +107,7 @@ func (k kernels) tile(rows, vectors, few int) {
 	k.End()
 }
 
-// A corner holds the sums of the columns beyond the registers of a tile.
+// A corner holds the sums of these columns, one register each.
 type corner struct {
 	rows int
 	acc  []reg.VecVirtual
@@ -126,7 +125,6 @@ func (k kernels) corner(rows, few int) corner {
 	return c
 }
 
-// load loads rows of values and transposes them.
 func (c corner) load(k kernels, step reg.GPVirtual) {
 	if c.acc == nil {
 		return
@@ -144,7 +142,6 @@ func (c corner) load(k kernels, step reg.GPVirtual) {
 	}
 }
 
-// fill loads one value for each row.
 func (c corner) fill(k kernels, from reg.GPVirtual) {
 	for i, sum := range c.acc {
 		if i == 0 {
