@@ -185,7 +185,7 @@ func checkMatrix[T float32 | float64](name string, x []T, ld, m, n int) {
 }
 
 // checkRight checks the k×n matrix b, or its transpose.
-func checkRight(b []float32, ldb, k, n int, trans bool) {
+func checkRight[T float32 | float64](b []T, ldb, k, n int, trans bool) {
 	if trans {
 		k, n = n, k
 	}
