@@ -70,8 +70,8 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 
 // multiply computes the block with the strips of a in the inner loop. A strip
 // of b then stays in the first-level cache, and the strips of a stay in the
-// second. Each strip of a fetches a share of the next strip of b, because faster
-// or unordered requests to the main memory would delay all others.
+// second. Each strip of a fetches a share of the next strip of b, because bursts
+// would delay all loads.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)

@@ -19,7 +19,7 @@ func (k kernels) dot() {
 	k.End()
 }
 
-// folded combines four registers, and then their parts, until four lanes remain.
+// folded combines four registers to four lanes.
 func (k kernels) folded(combine func(...Op), acc []reg.VecVirtual) reg.Register {
 	combine(acc[1], acc[0], acc[0])
 	combine(acc[3], acc[2], acc[2])
