@@ -109,7 +109,7 @@ func (b *builder) fusePatterns(s *step) {
 }
 
 func (v *value) madeBy(op string, inputs int) []*value {
-	if v.producer == nil || v.producer.op != op || len(v.producer.in) != inputs {
+	if v == nil || v.producer == nil || v.producer.op != op || len(v.producer.in) != inputs {
 		return nil
 	}
 	return v.producer.in
@@ -133,19 +133,16 @@ func (b *builder) is(v *value, number float32) bool {
 	return err == nil && math.Abs(float64(data[0]-number)) <= 1e-6*math.Abs(float64(number))
 }
 
-// geluOf returns x if a step completes x/2·p, with the factors in any order and
-// a value p of x that `of` recognises, otherwise nil.
+// geluOf returns x if a step completes x/2·p, in any order, with of(p) = x.
 func (b *builder) geluOf(s *step, of func(p *value) *value) *value {
 	if s.op != "Mul" || len(s.in) != 2 {
 		return nil
 	}
 	// (x·p)·½ here, and (x·½)·p below.
-	if m := b.factorOf(s.out, "Mul", 0.5); m != nil {
-		in := m.madeBy("Mul", 2)
-		for i := range in {
-			if x := of(in[i]); x != nil && x == in[1-i] {
-				return x
-			}
+	in := b.factorOf(s.out, "Mul", 0.5).madeBy("Mul", 2)
+	for i := range in {
+		if x := of(in[i]); x != nil && x == in[1-i] {
+			return x
 		}
 	}
 	for i := range s.in {
@@ -158,11 +155,7 @@ func (b *builder) geluOf(s *step, of func(p *value) *value) *value {
 
 // erfOf returns x if a value is 1 + erf(x/√2), otherwise nil.
 func (b *builder) erfOf(p *value) *value {
-	e := b.factorOf(p, "Add", 1)
-	if e == nil {
-		return nil
-	}
-	in := e.madeBy("Erf", 1)
+	in := b.factorOf(p, "Add", 1).madeBy("Erf", 1)
 	if in == nil {
 		return nil
 	}
@@ -175,27 +168,19 @@ func (b *builder) erfOf(p *value) *value {
 	return nil
 }
 
-// tanhOf returns x if a value is 1 + tanh(√(2/π)·(x + 0.044715·x³)), otherwise
-// nil.
+// tanhOf returns x if a value is 1 + tanh(√(2/π)·(x + 0.044715·x³)).
 func (b *builder) tanhOf(p *value) *value {
-	e := b.factorOf(p, "Add", 1)
-	if e == nil || e.madeBy("Tanh", 1) == nil {
+	of := b.factorOf(p, "Add", 1).madeBy("Tanh", 1)
+	if of == nil {
 		return nil
 	}
-	sum := b.factorOf(e.producer.in[0], "Mul", math.Sqrt2/math.SqrtPi)
-	if sum == nil {
-		return nil
-	}
-	in := sum.madeBy("Add", 2)
+	in := b.factorOf(of[0], "Mul", math.Sqrt2/math.SqrtPi).madeBy("Add", 2)
 	for i, x := range in {
 		cube := b.factorOf(in[1-i], "Mul", 0.044715)
-		if cube == nil {
-			continue
-		}
 		if of := cube.madeBy("Pow", 2); of != nil && of[0] == x && b.is(of[1], 3) {
 			return x
 		}
-		if of := cube.madeBy("Mul", 2); of != nil && slices.Contains(of, x) && (squareOf(b, of[0]) == x || squareOf(b, of[1]) == x) {
+		if of := cube.madeBy("Mul", 2); slices.Contains(of, x) && (squareOf(b, of[0]) == x || squareOf(b, of[1]) == x) {
 			return x
 		}
 	}

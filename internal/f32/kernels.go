@@ -20,7 +20,7 @@ type kernels struct {
 	functions [numFunctions]func(out, in *float32, registers int)
 	winograd  transforms                                                 // none in plain Go and for NEON
 	windows   map[windowShape]windowKernel                               // likewise
-	narrow    map[windowShape]windowKernel                               // for at most eight columns of results, or nil
+	narrow    map[windowShape]windowKernel                               // for at most eight columns, or nil
 	column    func(k int, a *float32, apart, step int, x, sums *float32) // likewise
 	across    func(dst, x *float32, ld, step, blocks int)                // likewise
 	taps      tapsKernel                                                 // only for NEON

@@ -74,8 +74,8 @@ func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, de
 
 // multiply computes the block with the strips of a in the inner loop. A strip
 // of b then stays in the first-level cache, and the strips of a stay in the
-// second. Each strip of a fetches a share of the next strip of b, because faster
-// or unordered requests to the main memory would delay all others.
+// second. Each strip of a fetches a share of the next strip of b, because bursts
+// would delay all loads.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
@@ -202,7 +202,7 @@ func checkMatrix[T float32 | float64](name string, x []T, ld, m, n int) {
 }
 
 // checkRight checks the k×n matrix b, or its transpose.
-func checkRight(b []float32, ldb, k, n int, trans bool) {
+func checkRight[T float32 | float64](b []T, ldb, k, n int, trans bool) {
 	if trans {
 		k, n = n, k
 	}

@@ -48,8 +48,7 @@ func (l level) packRightTransposed(dst, b []float32, ldb, n, k int) {
 	}
 }
 
-// across is packAcross with the level's kernel, if there is one, for blocks of
-// four rows and eight columns.
+// across is packAcross with the level's kernel for blocks of 4×8 values.
 func (l level) across(dst, from []float32, lda, rows, k, ld int) {
 	blocks := k / 8
 	if kernel := levels[l].across; kernel == nil || rows < 4 {

@@ -33,11 +33,7 @@ func Sub64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []
 func mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB, minus bool) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
-	if transB {
-		checkMatrix("b", b, ldb, n, k)
-	} else {
-		checkMatrix("b", b, ldb, k, n)
-	}
+	checkRight(b, ldb, k, n, transB)
 	p := wideBlock{tiling: active.tiling(), level: active}
 	own, depth := p.wideRows*p.wideWidth, min(k, maxDepth)
 	left, right := min(m, packedRows)*depth, min(roundUp(n, p.wideWidth), wideColumns)*depth

@@ -187,9 +187,8 @@ func (k kernels) column() {
 	p := k.Begin("column"+k.name, "func(k int, a *float32, apart, step int, x, sums *float32)",
 		"adds a·x to eight registers of sums, one for each strip of a. Strips are apart bytes apart and have step bytes for each value of x.", "k", "a", "apart", "step", "x", "sums")
 	n, a, apart, step, x, sums := p[0], p[1], p[2], p[3], p[4], p[5]
-	triple, second := k.multiple(3, apart), k.GP64()
+	strips, second := k.four(a, apart), k.GP64()
 	k.LEAQ(Mem{Base: a, Index: apart, Scale: 4}, second)
-	strips := []Mem{at(a, 0), {Base: a, Index: apart, Scale: 1}, {Base: a, Index: apart, Scale: 2}, {Base: a, Index: triple, Scale: 1}}
 	var acc [8]reg.VecVirtual
 	for i := range acc {
 		acc[i] = k.load(at(sums, i*k.bytes()))
@@ -238,33 +237,27 @@ func (k kernels) packRows(vectors int) {
 	k.End()
 }
 
-// across transposes blocks of 4×8 values.
 func (k kernels) across() {
 	p := k.Begin("across"+k.name, "func(dst, x *float32, ld, step, blocks int)",
 		"writes 8·blocks values of each of four rows of x, `step` bytes apart, as columns of dst, whose rows are ld bytes apart.", "dst", "x", "ld", "step", "blocks")
-	dst, x, ld, step, n := p[0], p[1], p[2], p[3], p[4]
-	triples := []reg.GPVirtual{k.multiple(3, ld), k.multiple(3, step)}
-	lines := func(base, step, triple reg.GPVirtual) []Mem {
-		return []Mem{at(base, 0), {Base: base, Index: step, Scale: 1}, {Base: base, Index: step, Scale: 2}, {Base: base, Index: triple, Scale: 1}}
-	}
-	k.Count("block", n, func() {
-		var rows, columns []reg.VecVirtual
-		for _, m := range lines(x, step, triples[1]) {
-			rows = append(rows, k.load(m))
-		}
-		for _, pair := range []func(...Op){k.VUNPCKLPS, k.VUNPCKHPS} {
-			low, high := k.of(pair, rows[1], rows[0]), k.of(pair, rows[3], rows[2])
-			columns = append(columns, k.of(k.VUNPCKLPD, high, low), k.of(k.VUNPCKHPD, high, low))
-		}
+	dst, x, ld := p[0], p[1], p[2]
+	rows, columns := k.four(x, p[3]), k.four(dst, ld)
+	k.Count("block", p[4], func() {
+		block := k.transposed([4]reg.VecVirtual{k.load(rows[0]), k.load(rows[1]), k.load(rows[2]), k.load(rows[3])})
 		for half := range 2 {
-			for i, m := range lines(dst, ld, triples[0]) {
-				k.VEXTRACTF128(Imm(uint64(half)), columns[i], m)
+			for i, m := range columns {
+				k.VEXTRACTF128(Imm(uint64(half)), block[i], m)
 			}
 			k.LEAQ(Mem{Base: dst, Index: ld, Scale: 4}, dst)
 		}
 		k.Advance(k.bytes(), x)
 	})
 	k.End()
+}
+
+// four returns the addresses of four rows, the first at p.
+func (k kernels) four(p, step reg.GPVirtual) []Mem {
+	return []Mem{at(p, 0), {Base: p, Index: step, Scale: 1}, {Base: p, Index: step, Scale: 2}, {Base: p, Index: k.multiple(3, step), Scale: 1}}
 }
 
 func (k kernels) copyRows() {

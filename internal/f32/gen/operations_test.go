@@ -146,6 +146,13 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 				out[i] = b[from]
 			}
 		}
+	case "VPERMI2PS":
+		x, y := m.value(o[1], lanes), m.value(o[0], lanes)
+		for i, from := range m.value(o[2], lanes) {
+			if out[i] = x[from%16]; from&16 != 0 {
+				out[i] = y[from%16]
+			}
+		}
 	case "VPERMPD":
 		for i := range lanes / 2 {
 			setWide(&out, i, wide(m.value(o[1], lanes), int(m.word(o[0])>>(2*i)&3)))

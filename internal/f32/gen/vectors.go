@@ -11,30 +11,35 @@ func (k kernels) dot() {
 	p := k.Begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "is Dot over whole registers.", "x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	acc := k.zeros(4)
-	k.four(n, func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }, x, y)
-	k.VADDPS(acc[1], acc[0], acc[0])
-	k.VADDPS(acc[3], acc[2], acc[2])
-	k.VADDPS(acc[2], acc[0], acc[0])
-	sum := acc[0].AsY()
-	if k.lanes == 16 {
-		high := k.YMM()
-		k.VEXTRACTF64X4(Imm(1), acc[0], high)
-		k.VADDPS(high, sum, sum)
-	}
-	low, high := acc[0].AsX(), k.XMM()
-	k.VEXTRACTF128(Imm(1), sum, high)
-	k.VADDPS(high, low, low)
+	k.each(n, func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }, x, y)
+	low := k.folded(k.VADDPS, acc)
 	k.VHADDPS(low, low, low)
 	k.VHADDPS(low, low, low)
 	k.Store(low, k.ReturnIndex(0))
 	k.End()
 }
 
+// folded combines four registers to four lanes.
+func (k kernels) folded(combine func(...Op), acc []reg.VecVirtual) reg.Register {
+	combine(acc[1], acc[0], acc[0])
+	combine(acc[3], acc[2], acc[2])
+	combine(acc[2], acc[0], acc[0])
+	if k.lanes == 16 {
+		high := k.YMM()
+		k.VEXTRACTF64X4(Imm(1), acc[0], high)
+		combine(high, acc[0].AsY(), acc[0].AsY())
+	}
+	low, high := acc[0].AsX(), k.XMM()
+	k.VEXTRACTF128(Imm(1), acc[0].AsY(), high)
+	combine(high, low, low)
+	return low
+}
+
 func (k kernels) axpy() {
 	p := k.Begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "is Axpy over whole registers.", "x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	a := k.number("a")
-	k.four(n, func(i int) {
+	k.each(n, func(i int) {
 		sum := k.load(at(y, i*k.bytes()))
 		k.VFMADD231PS(at(x, i*k.bytes()), a, sum)
 		k.VMOVUPS(sum, at(y, i*k.bytes()))
@@ -42,9 +47,9 @@ func (k kernels) axpy() {
 	k.End()
 }
 
-// four emits function `step` for four registers at a time, then for one at a
+// each emits function `step` for four registers at a time, then for one at a
 // time. `n` is the number of registers. The loops advance the pointers.
-func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtual) {
+func (k kernels) each(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtual) {
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {
 			step(i)
@@ -60,7 +65,7 @@ func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtu
 func (k kernels) line() {
 	p := k.Begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "is Line over whole registers.", "out", "in", "vectors")
 	by, plus, lo, hi := k.number("by"), k.number("plus"), k.number("lo"), k.number("hi")
-	k.four(p[2], func(i int) {
+	k.each(p[2], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
 		k.VFMADD213PS(plus, by, x)
 		// As in a tile, NaN stays NaN.
@@ -73,7 +78,7 @@ func (k kernels) line() {
 
 func (k kernels) times() {
 	p := k.Begin("times"+k.name, "func(out, x, y *float32, vectors int)", "is Times over whole registers.", "out", "x", "y", "vectors")
-	k.four(p[3], func(i int) {
+	k.each(p[3], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
 		k.VMULPS(at(p[2], i*k.bytes()), x, x)
 		k.VMOVUPS(x, at(p[0], i*k.bytes()))
@@ -83,7 +88,7 @@ func (k kernels) times() {
 
 func (k kernels) larger() {
 	p := k.Begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.", "out", "x", "y", "vectors")
-	k.four(p[3], func(i int) {
+	k.each(p[3], func(i int) {
 		x, y := k.load(at(p[1], i*k.bytes())), k.load(at(p[2], i*k.bytes()))
 		k.atLeast(x, y)
 		k.VMOVUPS(y, at(p[0], i*k.bytes()))
@@ -107,19 +112,8 @@ func (k kernels) largest() {
 		acc[i] = k.load(k.float(float32(math.Inf(-1))))
 	}
 	// If x is NaN, VMAXPS returns its second source, the maximum so far.
-	k.four(p[1], func(i int) { k.VMAXPS(acc[i], k.load(at(p[0], i*k.bytes())), acc[i]) }, p[0])
-	k.VMAXPS(acc[1], acc[0], acc[0])
-	k.VMAXPS(acc[3], acc[2], acc[2])
-	k.VMAXPS(acc[2], acc[0], acc[0])
-	top := acc[0].AsY()
-	if k.lanes == 16 {
-		high := k.YMM()
-		k.VEXTRACTF64X4(Imm(1), acc[0], high)
-		k.VMAXPS(high, top, top)
-	}
-	low, high := acc[0].AsX(), k.XMM()
-	k.VEXTRACTF128(Imm(1), top, high)
-	k.VMAXPS(high, low, low)
+	k.each(p[1], func(i int) { k.VMAXPS(acc[i], k.load(at(p[0], i*k.bytes())), acc[i]) }, p[0])
+	low, high := k.folded(k.VMAXPS, acc), k.XMM()
 	k.VMOVHLPS(low, low, high)
 	k.VMAXPS(high, low, low)
 	k.VMOVSHDUP(low, high)

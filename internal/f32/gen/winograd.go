@@ -39,17 +39,12 @@ func (k kernels) transposed(x [4]reg.VecVirtual) (out [4]reg.VecVirtual) {
 func (k kernels) halves() {
 	p := k.Begin("halves"+k.name, "func(even, odd, x *float32, vectors int)", "is Halves over whole registers.", "even", "odd", "x", "vectors")
 	k.Count("one", p[3], func() {
-		// Half a register at a time for AVX-512, whose VPERMPD needs a table.
-		for range k.lanes / 8 {
-			x, y := k.YMM(), k.YMM()
-			k.VMOVUPS(at(p[2], 0), x)
-			k.VMOVUPS(at(p[2], 32), y)
-			for i, to := range p[:2] {
-				k.VMOVUPS(k.alternate(i, x, y), at(to, 0))
-			}
-			k.Advance(64, p[2])
-			k.Advance(32, p[0], p[1])
+		x, y := k.load(at(p[2], 0)), k.load(at(p[2], k.bytes()))
+		for i, to := range p[:2] {
+			k.VMOVUPS(k.alternate(i, x, y), at(to, 0))
 		}
+		k.Advance(2*k.bytes(), p[2])
+		k.Advance(k.bytes(), p[0], p[1])
 	})
 	k.End()
 }
