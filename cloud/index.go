@@ -54,9 +54,9 @@ var schemes = map[cpar.Scheme]scheme{
 			}
 			return uint64(m.Records), touched
 		},
-		// A record takes an 8-byte word during the search, 5 bytes in the
-		// decoded reply, and 5 bytes in the encoded reply.
-		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
+		// A record takes 6 bytes in the decoded reply and 6 in the encoded
+		// reply. The other 6 are for unused places in cells.
+		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (6 + 6 + 6) * int64(m.Records) },
 		batch:      sealed.BatchSize,
 	},
 	// The server only stores and sends segments.

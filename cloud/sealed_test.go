@@ -127,7 +127,7 @@ func (s *sealedFixture) want(t *testing.T, q *lattice.Request) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a[0].AppendBinary(s.p, nil)
+	return a[0]
 }
 
 func TestSealed(t *testing.T) {

@@ -267,7 +267,7 @@ func TestRestoredBackup(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 			r.State = right.State
-			reply.Opaque = r.AppendBinary(p, nil)
+			reply.Opaque = r.AppendBinary(p, nil, 0)
 			if _, err := pending.Neighbours(reply); !errors.Is(err, cpar.ErrCloud) {
 				t.Errorf("the reply of another fork under the right state: %v", err)
 			}
@@ -382,7 +382,7 @@ func TestRefilledTailIsChecked(t *testing.T) {
 	}
 	refused := func(name string, r *lattice.Reply) {
 		t.Helper()
-		if _, err := pending.Neighbours(&cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(p, nil)}); !errors.Is(err, cpar.ErrCloud) {
+		if _, err := pending.Neighbours(&cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(p, nil, 0)}); !errors.Is(err, cpar.ErrCloud) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -15,19 +15,22 @@ const operandWords = 3072
 
 type workspace struct {
 	tiles []mod48.Tile
-	rows  [][]uint64
-	sums  [][mod48.TileRows][mod48.MaxRequests]uint64 // of each tile
+	rows  [][]uint64                  // one row of each request
+	sums  [][mod48.MaxRequests]uint64 // of each tile, one after another
 }
 
 // evaluateBatch computes the same result as evaluateSingly for up to sixteen
 // requests. It takes a few rows of all requests at a time and multiplies them by
 // the same rows of all groups.
-func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
+func (x *Index) evaluateBatch(ctx context.Context, replies, requests [][]byte, first, last int) error {
 	k := x.params.Records()
 	// The number of rows in a group is a power of two. Taking a power of two at a
 	// time leaves no remainder.
 	some := min(1<<bits.Len(uint(operandWords/x.params.RowLen()|1))>>1, k)
-	w := workspace{tiles: make([]mod48.Tile, some), sums: make([][mod48.TileRows][mod48.MaxRequests]uint64, some)}
+	w := workspace{tiles: make([]mod48.Tile, some), sums: make([][mod48.MaxRequests]uint64, some*mod48.TileRows)}
+	for range requests {
+		w.rows = append(w.rows, make([]uint64, x.params.RowLen()))
+	}
 	for from := 0; from < k; from += some {
 		if err := x.multiply(ctx, &w, replies, requests, [2]int{first, last}, [2]int{from, min(from+some, k)}); err != nil {
 			return err
@@ -36,13 +39,12 @@ func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, req
 	return nil
 }
 
-func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.Reply, requests [][]uint64, groups, rows [2]int) error {
-	p, k, n := x.params, x.params.Records(), x.params.RowLen()
+func (x *Index) multiply(ctx context.Context, w *workspace, replies, requests [][]byte, groups, rows [2]int) error {
+	p, k := x.params, x.params.Records()
 	tiles := w.tiles[:rows[1]-rows[0]]
 	for i := range tiles {
-		w.rows = w.rows[:0]
-		for _, q := range requests {
-			w.rows = append(w.rows, q[(rows[0]+i)*n:][:n])
+		for j, q := range requests {
+			lattice.Words(w.rows[j], p.Row(q, rows[0]+i))
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}
@@ -67,17 +69,12 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 			} else {
 				prefetch(at+mod48.TileRows, 0)
 			}
-			tiles[t].Times(w.sums[t][:], now[:count], ahead[:count])
+			tiles[t].Times(w.sums[t*mod48.TileRows:][:mod48.TileRows], now[:count], ahead[:count])
 		}
 		// Replies exceed caches, so write neighbouring words together.
 		for i := range count {
 			from := (at+i)*k + rows[0]
-			for j, a := range replies {
-				words := a.Words[from:][:len(tiles)]
-				for t, addend := range addends[from:][:len(tiles)] {
-					words[t] = x.modulus.Add(w.sums[t][i][j], addend)
-				}
-			}
+			mod48.Pack(x.modulus, replies, from*lattice.WordBytes, [][]uint64{addends[from:][:len(tiles)]}, w.sums[i:], mod48.TileRows)
 		}
 	}
 	return nil

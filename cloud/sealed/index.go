@@ -73,17 +73,14 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 			return nil, err
 		}
 	}
-	answers, err := x.evaluateParts(ctx, workers, decoded)
+	answers, err := x.Evaluate(ctx, workers, decoded...)
 	if err != nil {
 		return nil, err
 	}
-	groups, bytes := x.size()
+	_, bytes := x.size()
 	replies := make([]*cpar.Reply, len(requests))
 	for i, a := range answers {
-		replies[i] = &cpar.Reply{
-			Index: x.id, Visited: uint32(x.Records()), Touched: bytes,
-			Opaque: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(groups))),
-		}
+		replies[i] = &cpar.Reply{Index: x.id, Visited: uint32(x.Records()), Touched: bytes, Opaque: a}
 	}
 	return replies, nil
 }

@@ -131,14 +131,17 @@ func TestEvaluateAgainstBigIntegers(t *testing.T) {
 
 func evaluate(t *testing.T, x *Index, workers int, requests ...*lattice.Request) []*lattice.Reply {
 	t.Helper()
-	replies, err := x.Evaluate(t.Context(), workers, requests...)
+	encoded, err := x.Evaluate(t.Context(), workers, requests...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range replies {
-		if q := requests[i]; a.Index != testID || a.Number != q.Number {
-			t.Fatalf("reply %d of %d is not to that request", i, len(requests))
+	var replies []*lattice.Reply
+	for i, b := range encoded {
+		a, err := lattice.DecodeReply(x.params, b)
+		if q := requests[i]; err != nil || a.Index != testID || a.Number != q.Number {
+			t.Fatalf("reply %d of %d is not to that request: %v", i, len(requests), err)
 		}
+		replies = append(replies, a)
 	}
 	return replies
 }

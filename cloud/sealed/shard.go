@@ -100,26 +100,23 @@ func (x *Index) size() (groups int, bytes uint64) {
 	return groups, bytes
 }
 
-func (x *Index) evaluateParts(ctx context.Context, workers int, requests []*lattice.Request) ([]*lattice.Reply, error) {
-	replies := make([]*lattice.Reply, len(requests))
+// Evaluate multiplies every record by every request, on at most `workers`
+// goroutines, and returns encoded replies.
+func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.Request) ([][]byte, error) {
+	replies, words, matrices := make([][]byte, len(requests)), make([][]byte, len(requests)), make([][]byte, len(requests))
+	groups, _ := x.size()
 	for i, q := range requests {
-		replies[i] = &lattice.Reply{Index: x.id, Number: q.Number, State: x.joined()}
-	}
-	at := 0
-	for _, part := range x.parts() {
-		n := part.params.MatrixBytes()
-		some := make([]*lattice.Request, len(requests))
-		for i, q := range requests {
-			some[i] = &lattice.Request{Index: q.Index, Number: q.Number, Matrix: q.Matrix[at : at+n]}
+		if q.Index != x.id {
+			return nil, fmt.Errorf("evaluating a sealed request: %w: it is for another index", cpar.ErrInput)
 		}
-		answers, err := part.Evaluate(ctx, workers, some...)
-		if err != nil {
+		a := lattice.Reply{Index: x.id, Number: q.Number, State: x.joined()}
+		replies[i] = a.AppendBinary(x.params, nil, groups)
+		words[i], matrices[i] = replies[i][x.params.ReplySize(0):], q.Matrix
+	}
+	for _, part := range x.parts() {
+		if err := part.evaluate(ctx, workers, words, matrices); err != nil {
 			return nil, err
 		}
-		for i, a := range answers {
-			replies[i].Words = append(replies[i].Words, a.Words...)
-		}
-		at += n
 	}
 	return replies, nil
 }

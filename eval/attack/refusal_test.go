@@ -102,6 +102,6 @@ func answeredWith(t *testing.T, s *measure.SealedSession, v *vector.Vector, p la
 		t.Fatal(err)
 	}
 	lie(r.Words)
-	_, err = pending.Neighbours(&cpar.Reply{Index: s.Owner.ID(), Opaque: r.AppendBinary(p, nil)})
+	_, err = pending.Neighbours(&cpar.Reply{Index: s.Owner.ID(), Opaque: r.AppendBinary(p, nil, 0)})
 	return err
 }

@@ -65,7 +65,7 @@ func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature
 		return false, err
 	}
 	told.alter(reply.Words)
-	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(c.params, nil)})
+	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(c.params, nil, 0)})
 	if errors.Is(err, cpar.ErrCloud) {
 		return true, nil
 	}

@@ -52,12 +52,12 @@ var objects = []struct {
 		}
 		return q.AppendBinary(nil), nil
 	}},
-	{"reply", testReply(2).AppendBinary(small, nil), small.ReplySize(2), func(b []byte) ([]byte, error) {
+	{"reply", testReply(2).AppendBinary(small, nil, 0), small.ReplySize(2), func(b []byte) ([]byte, error) {
 		a, err := DecodeReply(small, b)
 		if err != nil {
 			return nil, err
 		}
-		return a.AppendBinary(small, nil), nil
+		return a.AppendBinary(small, nil, 0), nil
 	}},
 }
 

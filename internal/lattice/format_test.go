@@ -26,7 +26,7 @@ func TestEncodingsMatchFormatExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string][]byte{"sealed-reply": a.AppendBinary(p, nil), "sealed-parameters": params} {
+	for name, want := range map[string][]byte{"sealed-reply": a.AppendBinary(p, nil, 0), "sealed-parameters": params} {
 		if got := examples[name]; !bytes.Equal(got, want) {
 			t.Errorf("%s: FORMAT.md has\n%x\nit is\n%x", name, got, want)
 		}

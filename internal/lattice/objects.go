@@ -119,12 +119,17 @@ func (p Params) ReplySize(groups int) int {
 	return headerSize + NumberSize + sha256.Size + 8 + groups*p.Records()*WordBytes
 }
 
-func (a *Reply) AppendBinary(p Params, b []byte) []byte {
+// AppendBinary encodes the words of `groups` groups, or of more if a has more.
+// Missing words are zero.
+func (a *Reply) AppendBinary(p Params, b []byte, groups int) []byte {
+	groups = max(groups, len(a.Words)/p.Records())
 	b = AppendHeader(b, KindReply, a.Index)
 	b = append(b, a.Number[:]...)
 	b = append(b, a.State[:]...)
-	b = AppendCount(b, len(a.Words)/p.Records())
-	return AppendWords(b, a.Words)
+	b = AppendCount(b, groups)
+	b = append(b, make([]byte, groups*p.Records()*WordBytes)...)
+	AppendWords(b[len(b)-groups*p.Records()*WordBytes:][:0], a.Words)
+	return b
 }
 
 // DecodeReply decodes a reply under valid parameters.

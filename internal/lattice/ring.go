@@ -107,6 +107,11 @@ func AppendWords(b []byte, v []uint64) []byte {
 
 func Words(dst []uint64, b []byte) {
 	b = b[:len(dst)*WordBytes]
+	for len(dst) >= 4 && len(b) >= 24 {
+		x, y, z := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
+		dst[0], dst[1], dst[2], dst[3] = x<<16>>16, x>>48|y<<32>>16, y>>32|z<<48>>16, z>>16
+		dst, b = dst[4:], b[24:]
+	}
 	for i := range dst {
 		dst[i] = uint64(binary.LittleEndian.Uint32(b[6*i:])) | uint64(binary.LittleEndian.Uint16(b[6*i+4:]))<<32
 	}
@@ -120,11 +125,13 @@ func (r *Ring) elements(in *wire.Reader, n int, what string) []byte {
 	for at := 0; at < len(b); {
 		part := some[:min(len(some), (len(b)-at)/WordBytes)]
 		Words(part, b[at:])
+		over := uint64(0)
 		for _, x := range part {
-			if x >= r.Q {
-				in.Fail("a word of %s is not below the modulus", what)
-				return nil
-			}
+			over |= r.Q - 1 - x
+		}
+		if over>>63 != 0 {
+			in.Fail("a word of %s is not below the modulus", what)
+			return nil
 		}
 		at += len(part) * WordBytes
 	}

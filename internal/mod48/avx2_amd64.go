@@ -19,10 +19,10 @@ func tile8AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, fr
 //go:noescape
 func tile16AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, from int, x *uint64, stride int, blocks int, chunks int)
 
-// closeTileAVX2 reduces the sums of `rows` rows.
+// closeTileAVX2 reduces the sums of `rows` rows, which begin at base plus `fixed`, and resets them to zero.
 //
 //go:noescape
-func closeTileAVX2(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, rows int)
+func closeTileAVX2(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, base *[2]uint64, fixed *[16]uint64, rows int)
 
 // cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.
 //

@@ -115,21 +115,16 @@ func (t *Tile) partAVX2(dst [][MaxRequests]uint64, ahead *[2*TileRows + 2]*byte,
 		chunk = 1
 	}
 	chunks, odd := n/block/chunk, n/block%chunk
-	for i, base := range t.m.base(chunks+odd, 1) {
-		sums := &t.work.sums[i]
-		for j := range sums[0] {
-			sums[0][j] = base
-			if at == 0 && i == 1 {
-				sums[0][j] += t.fixed[j]
-			}
-		}
-		for q := range dst[1:] {
-			sums[1+q] = sums[0]
-		}
+	base, fixed := t.m.base(chunks+odd, 1), &t.fixed
+	if at > 0 {
+		fixed = new([MaxRequests]uint64)
 	}
 	t.chunksAVX2(ahead, len(dst), at, chunk, chunks)
 	t.chunksAVX2(ahead, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
-	closeTileAVX2(t.m.c.all(), &dst[0], t.work.all(), len(dst))
+	for i := range t.work.sums { // tile8AVX2 multiplies an even number of rows
+		clear(t.work.sums[i][len(dst):min(len(dst)+1, TileRows)])
+	}
+	closeTileAVX2(t.m.c.all(), &dst[0], t.work.all(), &base, fixed, len(dst))
 }
 
 // base returns the values with which AVX2's high and low sums begin in each of

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -155,6 +156,43 @@ func testTimes(t *testing.T, r *rand.Rand, m *Modulus, of mould, n, requests, ro
 	})
 }
 
+func TestPackedWordsAreSums(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, q := range moduli {
+		for n := range 12 {
+			testPack(t, New(q), n, make([][Streams]uint64, 3*n), r)
+			testPack(t, New(q), n, make([][MaxRequests]uint64, 3*n), r)
+		}
+	}
+}
+
+func testPack[S [Streams]uint64 | [MaxRequests]uint64](t *testing.T, m *Modulus, n int, sums []S, r *rand.Rand) {
+	var addends [][]uint64
+	for i := range sums {
+		addends = append(addends, words(r, m.c.q, n, i%8, moulds[i%len(moulds)]))
+		for j := range len(sums[i]) {
+			sums[i][j] = moulds[(i+j)%len(moulds)].fill(r, m.c.q)
+		}
+	}
+	for columns := 1; n > 0 && columns <= len(sums[0]); columns++ {
+		AtEachLevel(func(l string) {
+			var dst, want [][]byte
+			some := addends[:1+columns%3]
+			for j := range columns {
+				sum := make([]uint64, n)
+				for i := range sum {
+					sum[i] = (sums[3*i][j] + some[j%len(some)][i]) % m.c.q
+				}
+				want = append(want, slices.Concat([]byte{7, 7}, pack(sum, 0), []byte{7, 7}))
+				dst = append(dst, bytes.Repeat([]byte{7}, len(want[j])))
+			}
+			if Pack(m, dst, 2, some, sums, 3); !slices.EqualFunc(dst, want, bytes.Equal) {
+				t.Fatalf("%v, %d columns of %d words: %x, want %x", l, columns, n, dst, want)
+			}
+		})
+	}
+}
+
 // Assembly checks no bounds, so the exported functions must.
 func TestRowsAndTimesPanicOnWrongLengths(t *testing.T) {
 	m := New(moduli[0])
@@ -180,6 +218,9 @@ func TestRowsAndTimesPanicOnWrongLengths(t *testing.T) {
 			"requests of no tile": func() { tile(x[:8]) },
 			"a short row":         func() { tile(x).Times(make([][MaxRequests]uint64, 1), [][]byte{b[:len(b)-6]}, nil) },
 			"a short dst":         func() { tile(x).Times(make([][MaxRequests]uint64, 1), [][]byte{b, b}, nil) },
+			"a short reply":       func() { Pack(m, [][]byte{b, b, b, b[:11:11]}, 0, [][]uint64{x[:2]}, make([][4]uint64, 2), 1) },
+			"short addends":       func() { Pack(m, [][]byte{b, b}, 0, [][]uint64{x[:2], x[:1:1]}, make([][4]uint64, 2), 1) },
+			"few sums":            func() { Pack(m, [][]byte{b, b}, 0, [][]uint64{x[:2]}, make([][4]uint64, 2), 2) },
 			"a short ahead":       func() { tile(x).Times(make([][MaxRequests]uint64, 2), [][]byte{b, b}, [][]byte{b}) },
 		} {
 			func() {

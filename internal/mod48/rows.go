@@ -4,18 +4,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"slices"
 )
 
 // An Operand holds the rows of a request, prepared for Rows.
 type Operand struct {
-	m    *Modulus
-	x    []uint64 // the request's rows
-	rows int
-	// fixed holds Modulus.fixed of each row, for AVX2.
-	fixed []uint64
+	m     *Modulus
+	x     []uint64 // the request's rows
+	rows  int
+	fixed []uint64 // Modulus.fixed of each row, for AVX2
 	// prepared is the operand of the AVX2 and NEON kernels. For AVX2 it holds
-	// x as float64 (Modulus.factor). For NEON each word holds the two halves
+	// x as float64 (Modulus.factors). For NEON each word holds the two halves
 	// of a word of x, and four words follow every eight. They hold sums of two
 	// halves: for the first four words in lower halves, for the last four in
 	// upper halves.
@@ -28,27 +26,20 @@ func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	if rows < 1 || len(x)%rows != 0 || len(x)/rows%block != 0 {
 		panic(fmt.Sprintf("mod48: %d words are not %d rows of whole blocks", len(x), rows))
 	}
-	o := new(Operand)
-	o.prepare(m, x, rows)
-	return o
-}
-
-func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
-	o.m, o.x, o.rows = m, x, rows
-	if active != withAVX2 && active != withNEON {
-		return
-	}
-	if active == withAVX2 {
-		o.prepared = slices.Grow(o.prepared[:0], len(x))
-		for _, w := range x {
-			o.prepared = append(o.prepared, m.factor(w))
-		}
+	o := &Operand{m: m, x: x, rows: rows}
+	switch active {
+	case withAVX2:
+		o.prepared = make([]uint64, len(x))
+		m.factors(o.prepared, x)
 		for k := range rows {
 			o.fixed = append(o.fixed, m.fixed(x[k*len(x)/rows:][:len(x)/rows]))
 		}
-		return
+		return o
+	case withNEON:
+		o.prepared = make([]uint64, len(x)/8*12)
+	default:
+		return o
 	}
-	o.prepared = slices.Grow(o.prepared[:0], len(x)/8*12)[:len(x)/8*12]
 	for to := o.prepared; len(x) >= 8; x, to = x[8:], to[12:] {
 		for i, w := range x[:8] {
 			to[i] = w&(1<<24-1) | w>>24<<32
@@ -58,6 +49,7 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 			to[8+i] = first&(1<<32-1) + first>>32 + (last&(1<<32-1)+last>>32)<<32
 		}
 	}
+	return o
 }
 
 // Rows multiplies the rows of four matrices by the rows of o: dst[k][s] = ⟨row

@@ -1,6 +1,7 @@
 package mod48
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -15,8 +16,8 @@ const (
 )
 
 // A Tile holds one row of each of up to MaxRequests requests, prepared for
-// multiplication by many rows. For four or more requests it is faster than
-// Rows.
+// multiplication by many rows. With Tiles, it is faster than Rows for four or
+// more requests.
 type Tile struct {
 	m        *Modulus
 	requests [][]uint64
@@ -27,18 +28,17 @@ type Tile struct {
 	// fixed holds Modulus.fixed of each request, for AVX2.
 	fixed [MaxRequests]uint64
 	work  *workspace
-	alone [MaxRequests]Operand // for levels without tile kernels
 }
 
 // A workspace is the memory of the kernels. It is allocated, because that
 // aligns it to cache lines.
 type workspace struct {
-	sums [2][TileRows][MaxRequests]uint64 // for AVX2
+	sums [2][TileRows][MaxRequests]uint64 // for AVX2, zero between calls
 	room [TileRows + 2][2 * block]uint64
 }
 
 // Set makes t the operand of these rows, which must have the same length, and
-// reuses the memory of t. It keeps a reference to requests.
+// reuses the memory of t. Without Tiles, it keeps a reference to requests.
 func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
@@ -51,9 +51,6 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	}
 	t.m, t.requests, t.groups = m, append(t.requests[:0], requests...), (len(requests)+lanes-1)/lanes
 	if !Tiles() {
-		for j, x := range requests {
-			t.alone[j].prepare(m, x, 1)
-		}
 		return
 	}
 	if t.work == nil {
@@ -77,11 +74,11 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 			if j < len(requests) {
 				x = [lanes]uint64(requests[j][from:])
 			}
-			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:]
+			if active == withAVX2 {
+				m.factors(x[:], x[:])
+			}
+			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:][:lanes*lanes-lanes+1]
 			for i, w := range x {
-				if active == withAVX2 {
-					w = m.factor(w)
-				}
 				to[lanes*i] = w
 			}
 		}
@@ -110,28 +107,22 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		t.times(dst, rows, ahead)
 		return
 	}
-	var out [1][Streams]uint64
-	for j := range t.requests {
-		o := &t.alone[j]
-		for first := 0; first < len(rows); first += Streams {
-			var four [Streams][]byte
-			for s := range four {
-				four[s] = rows[min(first+s, len(rows)-1)]
-			}
-			o.Rows(out[:], &four)
-			for s := range min(Streams, len(rows)-first) {
-				dst[first+s][j] = out[0][s]
-			}
+	for i, r := range rows {
+		for j, x := range t.requests {
+			dst[i][j] = t.m.dotPlain(r, x)
 		}
 	}
 }
 
-// factor returns float64 bits of the number that is congruent to w modulo q and
-// between −q/2 and q/2, less 2⁵², which the kernels for AVX2 add to words of
-// rows, and less 2^(bits−1) (fixed). It has no branch.
-func (m *Modulus) factor(w uint64) uint64 {
-	_, over := bits.Sub64(m.c.q/2, w, 0)
-	return math.Float64bits(float64(int64(w - m.c.q&-over - 1<<52 - 1<<(m.c.bits-1))))
+// factors sets dst to float64 bits of the numbers that are congruent to x modulo
+// q and between −q/2 and q/2, less 2⁵², which the kernels for AVX2 add to words
+// of rows, and less 2^(bits−1) (fixed). It has no branches.
+func (m *Modulus) factors(dst, x []uint64) {
+	q, shift := m.c.q, uint64(1)<<52+1<<(m.c.bits-1)
+	for i, w := range x {
+		over := (q/2 - w) >> 63
+		dst[i] = math.Float64bits(float64(int64(w - q&-over - shift)))
+	}
 }
 
 // With AVX2, Rows and Times subtract 2^(bits−1) from the words of a row, and add
@@ -173,5 +164,20 @@ func (m *Modulus) Correction(row []byte) uint64 {
 }
 
 // Tiles reports whether the processor has kernels for Tile. With them, sixteen
-// requests take two to five times as long as one.
+// requests take three to nine times as long as one.
 func Tiles() bool { return active == withIFMA || active == withAVX2 }
+
+// Pack adds addends to sums and packs the results: word i of dst[j], from byte
+// `at` on, is sums[step*i][j] + addends[j][i] mod q. A single element of addends
+// serves all j. Pack writes len(addends[0]) words to each element of dst.
+func Pack[S [Streams]uint64 | [MaxRequests]uint64](m *Modulus, dst [][]byte, at int, addends [][]uint64, sums []S, step int) {
+	q, n := m.c.q, len(addends[0])
+	for j, b := range dst {
+		more, to := addends[j%len(addends)][:n], b[at:][:WordBytes*n]
+		for i, x := range more {
+			w := lessModulus(sums[step*i][j]+x, q)
+			binary.LittleEndian.PutUint32(to[WordBytes*i:], uint32(w))
+			binary.LittleEndian.PutUint16(to[WordBytes*i+4:], uint16(w>>32))
+		}
+	}
+}

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
 	"cpar/internal/kernelgen"
@@ -70,7 +71,7 @@ func (k kernels) right(c reg.GPVirtual, off int, v reg.VecVirtual) reg.VecVirtua
 	return out
 }
 
-func (k kernels) add(sum reg.VecVirtual, terms ...reg.VecVirtual) {
+func (k kernels) add(sum reg.VecVirtual, terms ...operand.Op) {
 	for _, t := range terms {
 		k.VPADDQ(t, sum, sum)
 	}

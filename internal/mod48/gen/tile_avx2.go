@@ -179,18 +179,23 @@ func (k kernels) addSum(v reg.VecVirtual, m Mem) {
 }
 
 func (k kernels) closeTileAVX2() {
-	p := k.Begin("closeTileAVX2", "func(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, rows int)",
-		"reduces the sums of `rows` rows.", "c", "dst", "sums", "rows")
-	c, dst, sums, rows := p[0], p[1], p[2], p[3]
+	p := k.Begin("closeTileAVX2", "func(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, base *[2]uint64, fixed *[16]uint64, rows int)",
+		"reduces the sums of `rows` rows, which begin at base plus `fixed`, and resets them to zero.", "c", "dst", "sums", "fixed", "rows")
+	c, dst, sums, fixed, rows := p[0], p[1], p[2], p[3], p[4]
 	loaded := map[int]reg.VecVirtual{}
 	for _, off := range [...]int{atMask, atExcess, atUpper, atBits, atTopMask, atTop, atQ} {
 		loaded[off] = k.constant(c, off, k.YMM())
 	}
 	k.Count("close_row", rows, func() {
+		base := k.Params("base")[0]
 		for g := range 4 {
-			high, low := k.YMM(), k.YMM()
-			k.VMOVDQU(at(sums, 32*g), high)
-			k.VMOVDQU(at(sums, atLow+32*g), low)
+			high, low, zero := k.constant(base, 0, k.YMM()), k.constant(base, 8, k.YMM()), k.YMM()
+			k.add(low, at(fixed, 32*g))
+			k.VPXOR(zero, zero, zero)
+			for i, v := range []reg.VecVirtual{high, low} {
+				k.add(v, at(sums, i*atLow+32*g))
+				k.VMOVDQU(zero, at(sums, i*atLow+32*g))
+			}
 			k.VMOVDQU(k.closeAVX2(func(off int) reg.VecVirtual { return loaded[off] }, [3]reg.VecVirtual{low, nil, high}), at(dst, 32*g))
 		}
 		k.Advance(128, sums, dst)

@@ -54,11 +54,7 @@ func BenchmarkSealed(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		replies, err := x.Evaluate(b.Context(), 1, q)
-		if err != nil {
-			b.Fatal(err)
-		}
-		reply := replies[0]
+		reply := evaluate(b, p, x, q, 1)
 		name := fmt.Sprintf("n=%d,d=%d,D=%d/", n, c.dim, c.block)
 		b.Run(name+"encrypt-group", func(b *testing.B) {
 			for b.Loop() {
@@ -88,7 +84,7 @@ func BenchmarkSealed(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(len(groups)*p.GroupSize()), "index-B")
-			b.ReportMetric(float64(len(reply.AppendBinary(p, nil))), "reply-B")
+			b.ReportMetric(float64(len(reply.AppendBinary(p, nil, 0))), "reply-B")
 		})
 		b.Run(name+"scores", func(b *testing.B) {
 			for b.Loop() {

@@ -112,26 +112,30 @@ func dotPlain(a, b []int16) (s int64) {
 	return s
 }
 
-func ask(t testing.TB, k *Key, h *Hints, x *cloud.Index, u []int16, workers int) []int64 {
+func ask(t testing.TB, p lattice.Params, k *Key, h *Hints, x *cloud.Index, u []int16, workers int) []int64 {
 	t.Helper()
 	once, q, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := once.Scores(h, evaluate(t, x, q, workers), workers)
+	scores, err := once.Scores(h, evaluate(t, p, x, q, workers), workers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return scores
 }
 
-func evaluate(t testing.TB, x *cloud.Index, q *lattice.Request, workers int) *lattice.Reply {
+func evaluate(t testing.TB, p lattice.Params, x *cloud.Index, q *lattice.Request, workers int) *lattice.Reply {
 	t.Helper()
-	r, err := x.Evaluate(t.Context(), workers, q)
+	encoded, err := x.Evaluate(t.Context(), workers, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r[0]
+	r, err := lattice.DecodeReply(p, encoded[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func openIndex(t testing.TB, p lattice.Params, groups []*lattice.Group) *cloud.Index {
@@ -168,7 +172,7 @@ func TestScoresAreExact(t *testing.T) {
 				x := openIndex(t, p, groups)
 				for _, workers := range []int{0, 1, 3, 100} {
 					u := gaussianVector(r, c.dim, p.RequestNorm)
-					scores := ask(t, k, h, x, u, workers)
+					scores := ask(t, p, k, h, x, u, workers)
 					if len(scores) != c.n || plain.wrong(scores, u) > 0 {
 						t.Errorf("%d workers: %d of %d scores wrong", workers, plain.wrong(scores, u), len(scores))
 					}
@@ -219,7 +223,7 @@ func TestScoresAreExactAtTheEdges(t *testing.T) {
 		groups, h := build(t, k, plain, p.Records())
 		x := openIndex(t, p, groups)
 		for i, u := range shapes(p.RequestNorm) {
-			if scores := ask(t, k, h, x, u, 2); plain.wrong(scores, u) > 0 {
+			if scores := ask(t, p, k, h, x, u, 2); plain.wrong(scores, u) > 0 {
 				t.Errorf("d = %d, request %d: %d of %d scores wrong", p.Dim, i, plain.wrong(scores, u), len(scores))
 			}
 		}
@@ -245,7 +249,7 @@ func TestNoiseIsAsPredicted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reply := evaluate(t, x, q, 1)
+			reply := evaluate(t, p, x, q, 1)
 			var phases []uint64
 			for i, g := range h.groups {
 				phases = append(phases, newDecryption(once).phases(g, reply.Words[i*p.Records():])...)
@@ -284,12 +288,12 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := plain.wrong(ask(t, other, h, x, u, 1), u); n < len(plain.vectors)-2 {
+	if n := plain.wrong(ask(t, p, other, h, x, u, 1), u); n < len(plain.vectors)-2 {
 		t.Errorf("another master reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
 	mixed := testKey(t, p)
 	mixed.addend = other.addend
-	if n := plain.wrong(ask(t, mixed, h, x, u, 1), u); n < len(plain.vectors)-2 {
+	if n := plain.wrong(ask(t, p, mixed, h, x, u, 1), u); n < len(plain.vectors)-2 {
 		t.Errorf("another secret for addends reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
 	once, _, err := k.NewRequest(u, fresh())
@@ -300,7 +304,7 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply := evaluate(t, x, q, 1)
+	reply := evaluate(t, p, x, q, 1)
 	reply.Number = once.number
 	scores, err := once.Scores(h, reply, 1)
 	if err != nil {
@@ -336,14 +340,14 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 		"another state":   func(a *lattice.Reply) { a.State[0]++ },
 		"a word missing":  func(a *lattice.Reply) { a.Words = a.Words[1:] },
 	} {
-		a := evaluate(t, x, q, 1)
+		a := evaluate(t, p, x, q, 1)
 		change(a)
 		if _, err := once.Scores(h, a, 1); !errors.Is(err, cpar.ErrCloud) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	swapped := openIndex(t, p, []*lattice.Group{groups[1], groups[0]})
-	if _, err := once.Scores(h, evaluate(t, swapped, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
+	if _, err := once.Scores(h, evaluate(t, p, swapped, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("groups in another order: %v", err)
 	}
 	stale, err := NewHints(p, testID)
@@ -353,7 +357,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	if err := stale.Append(k.appendHint(nil, groups[0])); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := once.Scores(stale, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
+	if _, err := once.Scores(stale, evaluate(t, p, x, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("stale hints: %v", err)
 	}
 
@@ -361,16 +365,16 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := once.Scores(foreign, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
+	if _, err := once.Scores(foreign, evaluate(t, p, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("hints of another index: %v", err)
 	}
 
 	// A rejected reply does not use up the secret.
-	scores, err := once.Scores(h, evaluate(t, x, q, 1), 1)
+	scores, err := once.Scores(h, evaluate(t, p, x, q, 1), 1)
 	if err != nil || plain.wrong(scores, u) > 0 {
 		t.Fatalf("%d scores wrong, %v", plain.wrong(scores, u), err)
 	}
-	if _, err := once.Scores(h, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
+	if _, err := once.Scores(h, evaluate(t, p, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("read twice: %v", err)
 	}
 	for _, x := range slices.Concat(once.once, once.combined) {
@@ -419,7 +423,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := lattice.DecodeReply(p, note(evaluate(t, openIndex(t, p, stored), sent, 1).AppendBinary(p, nil)))
+		got, err := lattice.DecodeReply(p, note(evaluate(t, p, openIndex(t, p, stored), sent, 1).AppendBinary(p, nil, 0)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func TestOnlyRightRepliesFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		right, wanted := evaluate(t, x, q, 1).Words, c.wanted(p, q.Matrix)
+		right, wanted := evaluate(t, p, x, q, 1).Words, c.wanted(p, q.Matrix)
 		if !fits(p, s, right, wanted) {
 			t.Fatal("the right reply does not fit")
 		}

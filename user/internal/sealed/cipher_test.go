@@ -85,15 +85,11 @@ func (a *asked) answer(c *cloud.Index, request []byte) *lattice.Reply {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	r, err := c.Evaluate(a.t.Context(), 1, q)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return r[0]
+	return evaluate(a.t, a.params, c, q, 1)
 }
 
 func (a *asked) reply(r *lattice.Reply) *cpar.Reply {
-	return &cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(a.params, nil)}
+	return &cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(a.params, nil, 0)}
 }
 
 func TestScoresAreTheTwins(t *testing.T) {

@@ -55,7 +55,7 @@ func BenchmarkOwner(b *testing.B) {
 			reply.Words[i] = r.Uint64N(p.Ring().Q)
 		}
 		combined, masks := append([]uint64(nil), once.combined...), append([]uint64(nil), once.once...)
-		encoded, sums, rho := reply.AppendBinary(p, nil), newCheckSums(p), seed.New(testSecret(7))
+		encoded, sums, rho := reply.AppendBinary(p, nil, 0), newCheckSums(p), seed.New(testSecret(7))
 		for _, part := range []struct {
 			name string
 			f    func()
