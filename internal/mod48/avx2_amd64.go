@@ -24,6 +24,11 @@ func tile16AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, f
 //go:noescape
 func closeTileAVX2(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, base *[2]uint64, fixed *[16]uint64, rows int)
 
+// packAVX2 is Pack of pairs·2 words, whose sums are step bytes apart.
+//
+//go:noescape
+func packAVX2(c *[84]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step int, pairs int)
+
 // cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.
 //
 //go:noescape

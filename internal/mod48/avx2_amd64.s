@@ -964,6 +964,75 @@ close_row_done:
 	VZEROUPPER
 	RET
 
+// func packAVX2(c *[84]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step int, pairs int)
+// Requires: AVX, AVX2
+TEXT ·packAVX2(SB), NOSPLIT, $0-48
+	MOVQ         c+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         addends+16(FP), DX
+	MOVQ         sums+24(FP), BX
+	MOVQ         step+32(FP), SI
+	MOVQ         pairs+40(FP), DI
+	VPBROADCASTQ (AX), Y0
+	MOVQ         (CX), AX
+	MOVQ         (DX), R8
+	MOVQ         8(CX), R9
+	MOVQ         8(DX), R10
+	MOVQ         16(CX), R11
+	MOVQ         16(DX), R12
+	MOVQ         24(CX), CX
+	MOVQ         24(DX), DX
+	TESTQ        DI, DI
+	JZ           pack_pair_done
+
+pack_pair:
+	VMOVDQU      (BX), Y1
+	ADDQ         SI, BX
+	VMOVDQU      (BX), Y2
+	ADDQ         SI, BX
+	VPUNPCKLQDQ  Y2, Y1, Y3
+	VMOVDQU      (R8), X4
+	VINSERTI128  $0x01, (R12), Y4, Y4
+	VPADDQ       Y4, Y3, Y3
+	VPCMPGTQ     Y3, Y0, Y5
+	VPANDN       Y0, Y5, Y5
+	VPSUBQ       Y5, Y3, Y3
+	VPSRLDQ      $0x02, Y3, Y5
+	VPBLENDW     $0xf8, Y5, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X5
+	VMOVQ        X3, (AX)
+	VPEXTRD      $0x02, X3, 8(AX)
+	VMOVQ        X5, (R11)
+	VPEXTRD      $0x02, X5, 8(R11)
+	VPUNPCKHQDQ  Y2, Y1, Y1
+	VMOVDQU      (R10), X6
+	VINSERTI128  $0x01, (DX), Y6, Y6
+	VPADDQ       Y6, Y1, Y1
+	VPCMPGTQ     Y1, Y0, Y2
+	VPANDN       Y0, Y2, Y2
+	VPSUBQ       Y2, Y1, Y1
+	VPSRLDQ      $0x02, Y1, Y2
+	VPBLENDW     $0xf8, Y2, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VMOVQ        X1, (R9)
+	VPEXTRD      $0x02, X1, 8(R9)
+	VMOVQ        X2, (CX)
+	VPEXTRD      $0x02, X2, 8(CX)
+	ADDQ         $0x00000010, R8
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x0000000c, AX
+	ADDQ         $0x0000000c, R9
+	ADDQ         $0x0000000c, R11
+	ADDQ         $0x0000000c, CX
+	DECQ         DI
+	JNZ          pack_pair
+
+pack_pair_done:
+	VZEROUPPER
+	RET
+
 // func cutAVX2(c *[84]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
 // Requires: AVX, AVX2
 TEXT ·cutAVX2(SB), NOSPLIT, $0-40

@@ -137,6 +137,24 @@ func (m *Modulus) base(chunks, lanes int) (b [2]uint64) {
 	return b
 }
 
+// pack implements Pack for an even number of words and a number of columns that
+// it returns, a multiple of four.
+func (m *Modulus) pack(dst [][]byte, at int, addends [][]uint64, sums *uint64, step, n int) (done int) {
+	if !Tiles() {
+		return 0
+	}
+	for ; done+4 <= len(dst); done += 4 {
+		var to [4]*byte
+		var from [4]*uint64
+		for j := range to {
+			to[j] = &dst[done+j][at:][:WordBytes*n][0]
+			from[j] = &addends[(done+j)%len(addends)][:n][0]
+		}
+		packAVX2(m.c.all(), &to, &from, (*uint64)(unsafe.Add(unsafe.Pointer(sums), 8*done)), 8*step, n/2)
+	}
+	return done
+}
+
 func (w *workspace) all() *[832]uint64 { return (*[832]uint64)(unsafe.Pointer(w)) }
 
 // chunksAVX2 adds the products of chunks of some blocks to the workspace's sums.

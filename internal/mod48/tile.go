@@ -171,13 +171,20 @@ func Tiles() bool { return active == withIFMA || active == withAVX2 }
 // `at` on, is sums[step*i][j] + addends[j][i] mod q. A single element of addends
 // serves all j. Pack writes len(addends[0]) words to each element of dst.
 func Pack[S [Streams]uint64 | [MaxRequests]uint64](m *Modulus, dst [][]byte, at int, addends [][]uint64, sums []S, step int) {
-	q, n := m.c.q, len(addends[0])
-	for j, b := range dst {
-		more, to := addends[j%len(addends)][:n], b[at:][:WordBytes*n]
-		for i, x := range more {
-			w := lessModulus(sums[step*i][j]+x, q)
-			binary.LittleEndian.PutUint32(to[WordBytes*i:], uint32(w))
-			binary.LittleEndian.PutUint16(to[WordBytes*i+4:], uint16(w>>32))
+	n, done := len(addends[0]), 0
+	if n >= 2 { // assembly checks no bounds
+		_ = sums[step*(n-1)][len(dst)-1]
+		done = m.pack(dst, at, addends, &sums[0][0], step*len(sums[0]), n)
+	}
+	for j, to := range dst {
+		i := 0
+		if j < done {
+			i = n &^ 1
+		}
+		for ; i < n; i++ {
+			w := m.Add(sums[step*i][j], addends[j%len(addends)][i])
+			binary.LittleEndian.PutUint32(to[at+WordBytes*i:], uint32(w))
+			binary.LittleEndian.PutUint16(to[at+WordBytes*i+4:], uint16(w>>32))
 		}
 	}
 }

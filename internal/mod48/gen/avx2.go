@@ -10,6 +10,7 @@ func (k kernels) avx2() {
 	k.tileAVX2(1)
 	k.tileAVX2(2)
 	k.closeTileAVX2()
+	k.packAVX2()
 	k.cutAVX2()
 	k.fieldsAVX2()
 	k.floatsAVX2()
@@ -150,11 +151,16 @@ func (k kernels) closeAVX2(constant func(off int) reg.VecVirtual, s [3]reg.VecVi
 	k.VPMULUDQ(excess, right(atBits, l), t)
 	k.VPAND(mask, l, l)
 	k.add(l, t)
-	q, below := constant(atQ), k.YMM()
-	k.VPCMPGTQ(l, q, below) // q > l
-	k.VPANDN(q, below, below)
-	k.VPSUBQ(below, l, l)
+	k.lessModulusAVX2(constant(atQ), l)
 	return l
+}
+
+// lessModulusAVX2 subtracts q from words of at least q.
+func (k kernels) lessModulusAVX2(q, words reg.VecVirtual) {
+	below := k.YMM()
+	k.VPCMPGTQ(words, q, below) // q > words
+	k.VPANDN(q, below, below)
+	k.VPSUBQ(below, words, words)
 }
 
 // load returns a function that broadcasts constants when they are needed.

@@ -202,3 +202,48 @@ func (k kernels) closeTileAVX2() {
 	})
 	k.End()
 }
+
+// packAVX2 takes two sums of each of four columns at a time.
+func (k kernels) packAVX2() {
+	p := k.Begin("packAVX2", "func(c *[84]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step, pairs int)",
+		"is Pack of pairs·2 words, whose sums are step bytes apart.", "c", "dst", "addends", "sums", "step", "pairs")
+	sums, step, pairs := p[3], p[4], p[5]
+	q := k.constant(p[0], atQ, k.YMM())
+	var to, from [4]reg.GPVirtual
+	for j := range to {
+		to[j], from[j] = k.GP64(), k.GP64()
+		k.MOVQ(at(p[1], 8*j), to[j])
+		k.MOVQ(at(p[2], 8*j), from[j])
+	}
+	k.Count("pack_pair", pairs, func() {
+		var rows [2]reg.VecVirtual
+		for i := range rows {
+			rows[i] = k.YMM()
+			k.VMOVDQU(at(sums, 0), rows[i])
+			k.ADDQ(step, sums)
+		}
+		for j := range 2 { // column j in the lower half, column 2+j in the upper half
+			words, addends, upper := k.YMM(), k.YMM(), k.YMM()
+			if j == 0 {
+				k.VPUNPCKLQDQ(rows[1], rows[0], words)
+			} else {
+				k.VPUNPCKHQDQ(rows[1], rows[0], words)
+			}
+			k.VMOVDQU(at(from[j], 0), addends.AsX())
+			k.VINSERTI128(Imm(1), at(from[2+j], 0), addends, addends)
+			k.add(words, addends)
+			k.lessModulusAVX2(q, words)
+			// Close the gap of two bytes between both words.
+			k.VPSRLDQ(Imm(2), words, upper)
+			k.VPBLENDW(Imm(0xf8), upper, words, words)
+			k.VEXTRACTI128(Imm(1), words, upper.AsX())
+			for i, half := range []reg.VecVirtual{words, upper} {
+				k.VMOVQ(half.AsX(), at(to[2*i+j], 0))
+				k.VPEXTRD(Imm(2), half.AsX(), at(to[2*i+j], 8))
+			}
+		}
+		k.Advance(16, from[:]...)
+		k.Advance(12, to[:]...)
+	})
+	k.End()
+}
