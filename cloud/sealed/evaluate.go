@@ -17,7 +17,7 @@ import (
 const few = 3
 
 // BatchSize returns the number of requests that are best answered together.
-// Sixteen requests take two to five times as long as one if the processor
+// Sixteen requests take three to nine times as long as one if the processor
 // supports mod48.Tiles, and otherwise fifteen times as long.
 func BatchSize() int64 {
 	if mod48.Tiles() {

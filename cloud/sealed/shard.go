@@ -101,8 +101,7 @@ func (x *Index) size() (groups int, bytes uint64) {
 }
 
 // Evaluate multiplies every record by every request, on at most `workers`
-// goroutines, and returns encoded replies. Words of sums go straight into these,
-// because copies would take as long as multiplying short rows.
+// goroutines, and returns encoded replies.
 func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.Request) ([][]byte, error) {
 	replies, words, matrices := make([][]byte, len(requests)), make([][]byte, len(requests)), make([][]byte, len(requests))
 	groups, _ := x.size()

@@ -120,7 +120,7 @@ func (p Params) ReplySize(groups int) int {
 }
 
 // AppendBinary encodes the words of `groups` groups, or of more if a has more.
-// The words that a lacks are zero, for the server to overwrite.
+// Missing words are zero.
 func (a *Reply) AppendBinary(p Params, b []byte, groups int) []byte {
 	groups = max(groups, len(a.Words)/p.Records())
 	b = AppendHeader(b, KindReply, a.Index)
@@ -195,6 +195,7 @@ func NewRoll(p Params, id cpar.IndexID, first int) (Roll, error) {
 	return Roll{begin: sha256.Sum256(b), next: first}, err
 }
 
+// Append returns the roll extended by the next group.
 func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 	b := AppendCount(append(r.begin[:], seed[:]...), count)
 	r.state = r.state.Plus(sha256.Sum256(binary.LittleEndian.AppendUint64(b, uint64(r.next))))
@@ -202,6 +203,7 @@ func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 	return r
 }
 
+// State returns the sum over the groups appended so far.
 func (r Roll) State() State { return r.state }
 
 // Plus returns the state of the union of two sets of groups.

@@ -8,11 +8,10 @@ import (
 
 // An Operand holds the rows of a request, prepared for Rows.
 type Operand struct {
-	m    *Modulus
-	x    []uint64 // the request's rows
-	rows int
-	// fixed holds Modulus.fixed of each row, for AVX2.
-	fixed []uint64
+	m     *Modulus
+	x     []uint64 // the request's rows
+	rows  int
+	fixed []uint64 // Modulus.fixed of each row, for AVX2
 	// prepared is the operand of the AVX2 and NEON kernels. For AVX2 it holds
 	// x as float64 (Modulus.factors). For NEON each word holds the two halves
 	// of a word of x, and four words follow every eight. They hold sums of two
