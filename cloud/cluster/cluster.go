@@ -26,6 +26,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -274,12 +275,7 @@ func (m *Member) reconcile(ctx context.Context) {
 
 func (m *Member) holdsSlot(s placement.Slot) bool {
 	stay := m.members.current().stay
-	for _, i := range stay.Nodes(s, Replicas) {
-		if stay.Name(i) == m.me.Node {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(stay.Nodes(s, Replicas), func(i int) bool { return stay.Name(i) == m.me.Node })
 }
 
 type Stats struct {

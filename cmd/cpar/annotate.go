@@ -258,9 +258,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
 		return err
 	}
-	if f.maxKeywords == 0 {
-		f.maxKeywords = math.MaxInt
-	}
+	f.maxKeywords = cmp.Or(f.maxKeywords, math.MaxInt)
 	f.ranking.MaxKeywords = f.maxKeywords
 	if err := f.check(cmd); err != nil {
 		return err

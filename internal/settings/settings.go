@@ -14,6 +14,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,9 +68,7 @@ func (t *Table) Environment(name string) string {
 // the environment must exist. Otherwise File returns the first of Places that
 // exists.
 func (t *Table) File(named string) (path string, must bool) {
-	if named == "" {
-		named = os.Getenv(t.Environment("config"))
-	}
+	named = cmp.Or(named, os.Getenv(t.Environment("config")))
 	switch named {
 	case None:
 		return "", false

@@ -104,12 +104,7 @@ func newReducer(w, h int, targets []*target) *reducer {
 }
 
 func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
-	for _, t := range targets {
-		if !slices.Equal(axis(t)[i], axis(t)[i+1]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(targets, func(t *target) bool { return !slices.Equal(axis(t)[i], axis(t)[i+1]) })
 }
 
 func (r *reducer) reset() {

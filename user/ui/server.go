@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -178,10 +179,7 @@ func ofAlbum(page fs.FS) http.HandlerFunc {
 func files(page fs.FS) http.Handler {
 	serve := http.FileServerFS(page)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := r.URL.Path[1:]
-		if name == "" {
-			name = "index.html"
-		}
+		name := cmp.Or(r.URL.Path[1:], "index.html")
 		if info, err := fs.Stat(page, name); err != nil || info.IsDir() {
 			refuse(w, http.StatusNotFound, "there is no such page")
 			return
