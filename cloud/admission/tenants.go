@@ -32,8 +32,6 @@ type tenant struct {
 	running int
 }
 
-func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
-
 // Enter counts a request towards its tenant's rate. Until `leave` is called,
 // the request also counts towards the tenant's concurrency. The caller may call
 // `leave` several times. The error is an OverloadError.

@@ -107,13 +107,6 @@ func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
 	return slices.ContainsFunc(targets, func(t *target) bool { return !slices.Equal(axis(t)[i], axis(t)[i+1]) })
 }
 
-func (r *reducer) reset() {
-	clear(r.sums)
-	for _, t := range r.targets {
-		clear(t.out)
-	}
-}
-
 // add adds row y. Rows must come in order.
 func (r *reducer) add(y int, row []byte) {
 	x := 0

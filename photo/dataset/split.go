@@ -62,16 +62,6 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	}
 }
 
-func (c *Collection) setSplit(split map[string]string, from string) {
-	halves := map[string]bool{}
-	for _, it := range c.Photos {
-		halves[split[it.Name]] = true
-	}
-	if halves[splitTrain] && halves[splitTest] {
-		c.split, c.splitFrom = split, from
-	}
-}
-
 // Split divides the photos by split.csv or into the published halves. Result
 // `ok` is false if the collection has neither. Photos missing from split.csv
 // are in neither half. Errors wrap cpar.ErrInput.
