@@ -266,16 +266,13 @@ func (m *Member) reconcile(ctx context.Context) {
 			continue
 		}
 		for i, p := range s.shards {
-			if m.holdsSlot(placement.SlotOf(k.Tenant, k.Index, i)) {
+			stay := m.members.current().stay
+			nodes := stay.Nodes(placement.SlotOf(k.Tenant, k.Index, i), Replicas)
+			if slices.ContainsFunc(nodes, func(i int) bool { return stay.Name(i) == m.me.Node }) {
 				_, _ = m.node.answer(ctx, &shardQuery{key: k, version: s.version, shard: p})
 			}
 		}
 	}
-}
-
-func (m *Member) holdsSlot(s placement.Slot) bool {
-	stay := m.members.current().stay
-	return slices.ContainsFunc(stay.Nodes(s, Replicas), func(i int) bool { return stay.Name(i) == m.me.Node })
 }
 
 type Stats struct {

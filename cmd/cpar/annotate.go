@@ -142,7 +142,7 @@ an index of profile network, the same image network (--model).`,
 	f.write.add(c)
 	f.search.add(c)
 	f.words.add(c)
-	f.words.addWrite(c)
+	c.Flags().BoolVar(&f.words.write, "words-write", false, "with --write, also write words from outside the collection, which are otherwise only shown")
 	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit (10 by default if they have weights)")
 	c.Flags().IntVar(&f.maxKeywords, "keywords", maxKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")

@@ -101,8 +101,11 @@ func (t *Table) read(path string, must bool) (map[string]any, error) {
 		return hint.Add(exitcode.UsageError(fmt.Errorf("reading the configuration file %s: "+format, append([]any{path}, args...)...)),
 			"the settings are in: %s config --help", t.Program)
 	}
+	if named, ok := errors.AsType[*fs.PathError](err); ok {
+		err = named.Err // fail adds the path
+	}
 	if err != nil {
-		return nil, fail("%w", withoutPath(err))
+		return nil, fail("%w", err)
 	}
 	found := map[string]any{}
 	if err := toml.Unmarshal(b, &found); err != nil {
@@ -139,13 +142,6 @@ func (t *Table) near(name string) string {
 		return all[0]
 	}
 	return ""
-}
-
-func withoutPath(err error) error {
-	if named := (*fs.PathError)(nil); errors.As(err, &named) {
-		return named.Err
-	}
-	return err
 }
 
 func (s Setting) inFile(path string, v any) []string {

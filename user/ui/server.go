@@ -105,8 +105,9 @@ func Serve(ctx context.Context, o Options) error {
 }
 
 func newServer(host string, b Backend, photos *shelf) *Server {
-	return &Server{survey: newSurvey(), listings: newCache[string, *listing](maxListings), life: context.Background(), backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
-		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
+	return &Server{survey: &survey{by: map[string]*summary{}, shared: map[string]string{}, failing: map[string]string{}},
+		listings: newCache[string, *listing](maxListings), life: context.Background(), backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
+		dropped: newDropped(), decided: &decisions{by: map[string]Decision{}}, cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
 // serve serves until the context ends, which also cancels requests in progress. It
