@@ -225,16 +225,13 @@ func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
 			classes = append(classes, o.Name)
 		case flat && size <= maxEmbedding:
 			vectors = append(vectors, o.Name)
-		case !flat && (len(shape) == 3 || len(shape) == 4) && !c.isAttention(o.Name):
-			others = append(others, o.Name)
+		case !flat && (len(shape) == 3 || len(shape) == 4):
+			if l, _ := c.lastLayer(o.Name); !l.softmax { // a softmax over tokens or a map is attention
+				others = append(others, o.Name)
+			}
 		}
 	}
 	return vectors, classes, others, nil
-}
-
-func (c *chooser) isAttention(name string) bool {
-	l, _ := c.lastLayer(name)
-	return l.softmax
 }
 
 // vector returns the length of a shape such as 1×512 or 1×512×1×1 and reports

@@ -86,7 +86,10 @@ func (c *chooser) lastLayer(name string) (lastLayer, error) {
 			if len(n.In) > 1 && slices.Contains(ofImage[1:], n.In[1]) {
 				return l, errNoLayer // both operands depend on the image, as in attention
 			}
-			l.node, l.data = n, c.unquantised(n.In[0])
+			l.node, l.data = n, n.In[0]
+			if q := c.makers[l.data]; q != nil && len(q.In) > 0 && (q.Op == "QuantizeLinear" || q.Op == "DynamicQuantizeLinear") {
+				l.data = q.In[0]
+			}
 			l.bias = l.bias || n.Op == "Gemm" && len(n.In) > 2 && n.In[2] != ""
 			return l, nil
 		case n.Op == "Softmax" || n.Op == "LogSoftmax":
@@ -99,13 +102,6 @@ func (c *chooser) lastLayer(name string) (lastLayer, error) {
 		name = ofImage[0]
 	}
 	return l, errNoLayer
-}
-
-func (c *chooser) unquantised(name string) string {
-	if n := c.makers[name]; n != nil && len(n.In) > 0 && (n.Op == "QuantizeLinear" || n.Op == "DynamicQuantizeLinear") {
-		return n.In[0]
-	}
-	return name
 }
 
 func (c *chooser) beforeClassifier(output string) (name, reason string, err error) {

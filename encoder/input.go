@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -104,12 +105,8 @@ func formatDims(dims []int) string {
 func (in imageInput) isOpen() bool { return in.height == 0 || in.width == 0 }
 
 func (in imageInput) sized(height, width int) imageInput {
-	if in.height == 0 {
-		in.height = height
-	}
-	if in.width == 0 {
-		in.width = width
-	}
+	in.height = cmp.Or(in.height, height)
+	in.width = cmp.Or(in.width, width)
 	return in
 }
 

@@ -136,14 +136,12 @@ func (s *parsedModel) start(runtime string, options Options, side int) (Embedder
 
 func (s *parsedModel) advise(err error) error {
 	unsupported := (*onnx.UnsupportedError)(nil)
-	if !errors.As(err, &unsupported) || !slices.ContainsFunc(s.nodes, func(n *onnx.Node) bool { return isQuantised(n.Op) }) {
+	if !errors.As(err, &unsupported) || !slices.ContainsFunc(s.nodes, func(n *onnx.Node) bool {
+		return strings.Contains(n.Op, "QuantizeLinear") || strings.Contains(n.Op, "QLinear") || strings.HasSuffix(n.Op, "Integer")
+	}) {
 		return err
 	}
 	return hint.Add(err, "the network computes with 8-bit integers, which ONNX Runtime supports (C++ in this process; select the runtime %s if you trust the file); or use the network in single or half precision", ONNXRuntime)
-}
-
-func isQuantised(op string) bool {
-	return strings.Contains(op, "QuantizeLinear") || strings.Contains(op, "QLinear") || strings.HasSuffix(op, "Integer")
 }
 
 // chooser returns a chooser for the model. `shape` is a function that returns

@@ -49,8 +49,8 @@ func poolingOf(shape []int, name, asked string, height, width int) (pooling, err
 func poolTokens(tokens, size int, name, asked string, height, width int) pooling {
 	p := pooling{kind: asked, size: size, count: tokens}
 	if p.kind == "" {
-		p.kind = PoolMean
-		if extra := extraTokens(tokens, height, width); extra > 0 || namesClass(name) {
+		p.kind, name = PoolMean, strings.ToLower(name)
+		if extraTokens(tokens, height, width) > 0 || strings.Contains(name, "cls") || strings.Contains(name, "class_token") {
 			p.kind = PoolClass
 		}
 	}
@@ -71,11 +71,6 @@ func extraTokens(tokens, height, width int) int {
 		}
 	}
 	return 0
-}
-
-func namesClass(name string) bool {
-	name = strings.ToLower(name)
-	return strings.Contains(name, "cls") || strings.Contains(name, "class_token")
 }
 
 // isGrid reports whether n is a possible number of patches: a square number, or

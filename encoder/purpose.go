@@ -148,12 +148,10 @@ func (c *chooser) hasBoxesBeside(name string, dims []int, shape func(string) []i
 		return false
 	}
 	boxes := dims[len(dims)-2]
-	for _, o := range c.outputs {
-		if other := shape(o.Name); o.Name != name && len(other) >= 2 && other[0] == dims[0] && slices.Contains(other[1:], boxes) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.outputs, func(o onnx.ValueInfo) bool {
+		other := shape(o.Name)
+		return o.Name != name && len(other) >= 2 && other[0] == dims[0] && slices.Contains(other[1:], boxes)
+	})
 }
 
 // isKeypoints reports whether a shape has a common number of points, such as 17

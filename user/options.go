@@ -101,9 +101,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Fitted != nil {
 		o.Profile = o.Fitted.Profile.Kind()
 	}
-	if o.testOnlyRand == nil {
-		o.testOnlyRand = rand.Reader
-	}
+	o.testOnlyRand = cmp.Or(o.testOnlyRand, rand.Reader)
 	entry, known := schemes[o.Scheme]
 	switch {
 	case !known:

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -109,9 +110,7 @@ func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) 
 		defer dir.Close()
 		u.writer.Dir = dir
 	}
-	if u.random == nil {
-		u.random = rand.Reader
-	}
+	u.random = cmp.Or(u.random, rand.Reader)
 	var err error
 	if u.old, err = indexdir.ReadManifest(folder); err != nil {
 		return nil, err

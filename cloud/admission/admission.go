@@ -106,7 +106,7 @@ func New(l Limits) *Gate {
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
 		builds: newQueue("too many activations are waiting", int64(max(2, l.Turns)), byTime, l),
 		// The table is bounded, because every tenant adds an entry.
-		tenants: newTenants(4096),
+		tenants: &tenants{most: 4096, by: map[string]*tenant{}},
 	}
 	g.bodies.reserve = small
 	g.checks.each = 1

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -367,9 +368,7 @@ func (q *queue) release(t *Ticket, f *flow) {
 		f.classes[t.class].spent += took - t.charged
 	}
 	each := took / float64(max(1, t.running))
-	if q.pace == 0 {
-		q.pace = each
-	}
+	q.pace = cmp.Or(q.pace, each)
 	q.pace += (each - q.pace) / 16
 }
 

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -30,8 +31,6 @@ type tenant struct {
 	limiter *rate.Limiter
 	running int
 }
-
-func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
 
 // Enter counts a request towards its tenant's rate. Until `leave` is called,
 // the request also counts towards the tenant's concurrency. The caller may call
@@ -87,11 +86,9 @@ func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {
 		return
 	}
-	for name, t := range s.by {
-		if t.running == 0 && t.limiter.TokensAt(now) >= float64(t.limiter.Burst()) {
-			delete(s.by, name)
-		}
-	}
+	maps.DeleteFunc(s.by, func(_ string, t *tenant) bool {
+		return t.running == 0 && t.limiter.TokensAt(now) >= float64(t.limiter.Burst())
+	})
 	for name, t := range s.by {
 		if len(s.by) <= s.most/2 {
 			return

@@ -91,7 +91,10 @@ func Open(address string, o Options) (*Bucket, error) {
 	}
 	b.o.Attempts = cmp.Or(b.o.Attempts, defaultAttempts)
 	b.o.Silence = cmp.Or(b.o.Silence, defaultSilence)
-	p.client = &http.Client{Transport: newTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	transport.MaxIdleConnsPerHost = 16
+	p.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if b.driver, err = openDriver(p); err != nil {
 		return nil, err
 	}
@@ -112,11 +115,4 @@ func checkEndpoint(endpoint string, insecure bool) error {
 		return fmt.Errorf("its endpoint is plain HTTP on another machine; if the network is yours alone, add insecure-http=true")
 	}
 	return nil
-}
-
-func newTransport() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	t.MaxIdleConnsPerHost = 16
-	return t
 }

@@ -26,6 +26,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -265,21 +266,13 @@ func (m *Member) reconcile(ctx context.Context) {
 			continue
 		}
 		for i, p := range s.shards {
-			if m.holdsSlot(placement.SlotOf(k.Tenant, k.Index, i)) {
+			stay := m.members.current().stay
+			nodes := stay.Nodes(placement.SlotOf(k.Tenant, k.Index, i), Replicas)
+			if slices.ContainsFunc(nodes, func(i int) bool { return stay.Name(i) == m.me.Node }) {
 				_, _ = m.node.answer(ctx, &shardQuery{key: k, version: s.version, shard: p})
 			}
 		}
 	}
-}
-
-func (m *Member) holdsSlot(s placement.Slot) bool {
-	stay := m.members.current().stay
-	for _, i := range stay.Nodes(s, Replicas) {
-		if stay.Name(i) == m.me.Node {
-			return true
-		}
-	}
-	return false
 }
 
 type Stats struct {

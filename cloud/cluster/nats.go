@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,7 +106,10 @@ func connect(o Options) (*broker, error) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	err := b.lastError()
+	err := errors.New("no server answers")
+	for _, l := range slices.Backward(b.lines) {
+		err = cmp.Or(l.LastError(), err)
+	}
 	b.close()
 	return nil, refused(o.Servers, err)
 }
@@ -114,15 +119,6 @@ var plainName = regexp.MustCompile(`^.*://|[^A-Za-z0-9]`)
 func refused(server string, err error) error {
 	return hint.Add(fmt.Errorf("connecting to NATS at %s: %w: %w: %v", server, cpar.ErrStorage, store.ErrAway, err),
 		"is nats-server running there, does it know our nkey, and is its certificate signed by one of --nats-ca?")
-}
-
-func (b *broker) lastError() error {
-	for _, l := range b.lines {
-		if err := l.LastError(); err != nil {
-			return err
-		}
-	}
-	return errors.New("no server answers")
 }
 
 // options returns the options of a connection. The NATS library closes the

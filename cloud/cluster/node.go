@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -81,11 +82,7 @@ func (n *Node) startLoad(q *shardQuery) error {
 	x := shardRef{q.key, q.version, q.shard}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for other, a := range n.attempts {
-		if a.failed != nil && time.Since(a.at) > remembered {
-			delete(n.attempts, other)
-		}
-	}
+	maps.DeleteFunc(n.attempts, func(_ shardRef, a *attempt) bool { return a.failed != nil && time.Since(a.at) > remembered })
 	if a := n.attempts[x]; a != nil {
 		if a.failed != nil {
 			delete(n.attempts, x)

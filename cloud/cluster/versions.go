@@ -91,7 +91,12 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 	if s, err = newIndexVersion(b, k, v.minShardBytes); err != nil {
 		return nil, fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err)
 	}
-	v.keep(k, s)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.known) >= maxKnown {
+		clear(v.known)
+	}
+	v.known[k] = s
 	return s, nil
 }
 
@@ -116,15 +121,6 @@ func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, e
 		return s, nil
 	}
 	return v.active(ctx, k)
-}
-
-func (v *versions) keep(k store.IndexRef, s *indexVersion) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if len(v.known) >= maxKnown {
-		clear(v.known)
-	}
-	v.known[k] = s
 }
 
 func (v *versions) forget(k store.IndexRef) {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -93,9 +94,7 @@ type answer struct {
 func (a *answer) Header() http.Header { return a.header }
 
 func (a *answer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
+	a.status = cmp.Or(a.status, status)
 }
 
 func (a *answer) Write(p []byte) (int, error) {

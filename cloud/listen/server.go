@@ -2,6 +2,7 @@ package listen
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -47,7 +48,11 @@ func (s *Server) newHTTP() *http.Server {
 		ConnContext:                  visit,
 	}
 	if s.transport != nil {
-		srv.TLSConfig = s.transport.server()
+		srv.TLSConfig = &tls.Config{
+			MinVersion:         minTLS,
+			NextProtos:         []string{"h2", "http/1.1"},
+			GetConfigForClient: s.transport.forClient,
+		}
 	}
 	return srv
 }

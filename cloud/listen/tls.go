@@ -59,14 +59,6 @@ func newTLSReloader(o Options) (*tlsReloader, error) {
 	return t, nil
 }
 
-func (t *tlsReloader) server() *tls.Config {
-	return &tls.Config{
-		MinVersion:         minTLS,
-		NextProtos:         []string{"h2", "http/1.1"},
-		GetConfigForClient: t.forClient,
-	}
-}
-
 func (t *tlsReloader) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	now := t.current.Load()
 	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto && now.challenge != nil {

@@ -124,12 +124,6 @@ func (c *cache) folder(k store.IndexRef) string {
 
 func (c *cache) path(seg segment) string { return indexdir.SegmentPath(c.folder(seg.key), seg.digest) }
 
-func (c *cache) fill(s *Stats) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.CacheBytes, s.CacheLimit, s.Hits, s.Misses, s.Evictions = c.used, c.limit, c.hits, c.misses, c.evicted
-}
-
 // evict makes room for n bytes by removing the least recently used segments,
 // and reports success. The caller holds mu.
 func (c *cache) evict(n int64) bool {

@@ -120,9 +120,10 @@ type Stats struct {
 }
 
 func (s *Store) Stats() Stats {
-	out := Stats{Stats: s.bucket.Stats()}
-	s.cache.fill(&out)
-	return out
+	c := s.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Stats{s.bucket.Stats(), c.used, c.limit, c.hits, c.misses, c.evicted}
 }
 
 // Reach returns nil if the last request to the storage succeeded. Otherwise it

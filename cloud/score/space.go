@@ -105,7 +105,7 @@ func (x *Index) offers() string {
 // planes, so only the first shard counts them.
 func (s *Space) touch(t *table, rows int) {
 	if t == &s.index.vectors || s.index.First == 0 {
-		s.touched.Add(t.bytes(rows))
+		s.touched.Add(8 * uint64(rows) * uint64(t.dim))
 	}
 }
 

@@ -21,8 +21,6 @@ func (t *table) row(i uint32) []uint64 {
 	return t.chunks[c][at : at+t.dim : at+t.dim]
 }
 
-func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
-
 func (t *table) rowsFrom(first uint32, n int) []uint64 {
 	first -= t.first
 	c, at := int(first)/t.per, int(first)%t.per

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/cloud/score"
 	"cpar/internal/parallel"
 	"cpar/kdforest"
 )
@@ -70,7 +69,10 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 			if o.Stats != nil {
 				o.Stats(stats)
 			}
-			candidates[i] = filterInShard(t.x, candidates[i])
+			// Candidates are in ascending order. Keep those of this shard.
+			first, _ := slices.BinarySearch(candidates[i], t.x.First)
+			last, _ := slices.BinarySearch(candidates[i], t.x.Last)
+			candidates[i] = candidates[i][first:last]
 		}
 		return nil
 	})
@@ -86,14 +88,6 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 		}
 	}
 	return o.gather(ctx, t, chunks, visited)
-}
-
-// filterInShard returns the part of `records` (in ascending order) that belongs
-// to this shard.
-func filterInShard(x *score.Index, records []uint32) []uint32 {
-	first, _ := slices.BinarySearch(records, x.First)
-	last, _ := slices.BinarySearch(records, x.Last)
-	return records[first:last]
 }
 
 func (t *task) visits(i int) (int, error) {

@@ -22,8 +22,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -166,10 +168,7 @@ func (s *Store[T]) Albums() *album.Store { return s.albums }
 func (s *Store[T]) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	var open []*entry[T]
-	for _, e := range s.entries {
-		open = append(open, e)
-	}
+	open := slices.Collect(maps.Values(s.entries))
 	s.mu.Unlock()
 	for _, e := range open {
 		e.work.Lock()

@@ -11,16 +11,6 @@ type pulled struct {
 	sources []func(sink)
 }
 
-func newPulled() *pulled {
-	p := &pulled{rows: map[string]*prometheus.Desc{}}
-	for _, r := range table {
-		if r.polled {
-			p.rows[r.name] = prometheus.NewDesc(r.name, r.help, r.labels, nil)
-		}
-	}
-	return p
-}
-
 // addSource adds a source to poll. It must not be called after the first
 // collection.
 func (m *Metrics) addSource(source func(sink)) { m.pulled.sources = append(m.pulled.sources, source) }

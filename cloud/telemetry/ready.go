@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,12 +69,7 @@ func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 
 // Serves reports whether requests can be answered (api.Options.Ready).
 func (r *Readiness) Serves(ctx context.Context) bool {
-	for _, f := range r.faultsNow(ctx) {
-		if f.Serving {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.faultsNow(ctx), func(f Fault) bool { return f.Serving })
 }
 
 func (r *Readiness) samples(s sink) {

@@ -76,7 +76,12 @@ func New() *Metrics {
 	m.panics = counters(panicsTotal).WithLabelValues()
 	m.received, m.sent = counters(receivedTotal).WithLabelValues(), counters(sentTotal).WithLabelValues()
 	m.inFlight = prometheus.NewGauge(prometheus.GaugeOpts{Name: inFlight.name, Help: inFlight.help})
-	m.pulled = newPulled()
+	m.pulled = &pulled{rows: map[string]*prometheus.Desc{}}
+	for _, r := range table {
+		if r.polled {
+			m.pulled.rows[r.name] = prometheus.NewDesc(r.name, r.help, r.labels, nil)
+		}
+	}
 	m.registry.MustRegister(m.inFlight, m.pulled,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)

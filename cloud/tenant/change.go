@@ -183,7 +183,7 @@ func (e *Editor) change(ctx context.Context, work func(*file) error) error {
 	}
 	for i := range f.Tenants {
 		t := &f.Tenants[i]
-		t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return !k.live(now()) })
+		t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return !k.Until.IsZero() && !now().Before(k.Until) })
 	}
 	if err := work(f); err != nil || e.DryRun {
 		return err

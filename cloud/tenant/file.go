@@ -55,8 +55,6 @@ type Token struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-func (t Token) live(now time.Time) bool { return t.Until.IsZero() || now.Before(t.Until) }
-
 func path(data string) string { return filepath.Join(data, FileName) }
 
 // read returns the registry and the attributes of its file. If the file is

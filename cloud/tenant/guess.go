@@ -69,9 +69,3 @@ func (g *guessLimiter) failed(from netip.Prefix) time.Duration {
 	}
 	return 0
 }
-
-func (g *guessLimiter) counts() (refused, limited int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.refused, g.limited
-}

@@ -221,8 +221,9 @@ func (r *Registry) Stats() Stats {
 	r.mu.Lock()
 	n := r.tenants
 	r.mu.Unlock()
-	refused, limited := r.guesses.counts()
-	return Stats{n, refused, limited}
+	r.guesses.mu.Lock()
+	defer r.guesses.mu.Unlock()
+	return Stats{n, r.guesses.refused, r.guesses.limited}
 }
 
 // ClientNetwork returns the network for which guesses and connections are

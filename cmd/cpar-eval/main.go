@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/eval/report"
 	"cpar/internal/exitcode"
 	"cpar/internal/stdout"
 	"cpar/internal/version"
@@ -64,7 +65,14 @@ func rootCommand() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
 	root.AddCommand(allCommand(), resultsCommand(), loadCommand(), memoryCommand(), searchCommand(), clipCommand(), securityCommand(), planCommand(), simulateCommand())
-	root.AddCommand(measureCommands()...)
+	for _, m := range report.Measurements() {
+		if m.Custom { // its command has a file of its own
+			continue
+		}
+		for _, v := range m.Commands() {
+			root.AddCommand(measureCommand(m, v))
+		}
+	}
 	version.Add(root)
 	return root
 }

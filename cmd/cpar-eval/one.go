@@ -7,27 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/eval/measure"
-	"cpar/eval/report"
 )
 
-// measureCommands returns one subcommand for each measurement. A measurement
-// with views has one for each view instead, which prints one table. Custom
-// measurements have a file of their own.
-func measureCommands() []*cobra.Command {
-	var out []*cobra.Command
-	for _, m := range report.Measurements() {
-		if m.Custom {
-			continue
-		}
-		for _, v := range m.Commands() {
-			out = append(out, measureCommand(m, v))
-		}
-	}
-	return out
-}
-
-// measureCommand returns the command that measures m and prints its tables, or
-// only the table of view v. With --json it prints the whole result.
+// measureCommand returns the command that measures m and prints its tables. If m
+// has views, each has a command, which prints only the table of view v. With
+// --json it prints the whole result.
 func measureCommand(m measure.Measurement, v measure.View) *cobra.Command {
 	var f flags
 	c := &cobra.Command{

@@ -142,7 +142,7 @@ an index of profile network, the same image network (--model).`,
 	f.write.add(c)
 	f.search.add(c)
 	f.words.add(c)
-	f.words.addWrite(c)
+	c.Flags().BoolVar(&f.words.write, "words-write", false, "with --write, also write words from outside the collection, which are otherwise only shown")
 	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit (10 by default if they have weights)")
 	c.Flags().IntVar(&f.maxKeywords, "keywords", maxKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")
@@ -258,9 +258,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
 		return err
 	}
-	if f.maxKeywords == 0 {
-		f.maxKeywords = math.MaxInt
-	}
+	f.maxKeywords = cmp.Or(f.maxKeywords, math.MaxInt)
 	f.ranking.MaxKeywords = f.maxKeywords
 	if err := f.check(cmd); err != nil {
 		return err

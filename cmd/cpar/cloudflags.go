@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,9 +44,7 @@ const tokenVariable = "CPAR_TOKEN"
 
 func (f *cloudFlags) add(c *cobra.Command) {
 	f.cmd = c
-	if f.tokenFlag == "" {
-		f.tokenFlag = "token-file"
-	}
+	f.tokenFlag = cmp.Or(f.tokenFlag, "token-file")
 	c.Flags().StringVar(&f.url, "cloud", "", "`URL` of the cloud (default $CPAR_CLOUD)")
 	c.Flags().StringVar(&f.tokenFile, f.tokenFlag, "", "`file` with the token of the cloud (default: the token in $CPAR_TOKEN)")
 	c.Flags().StringVar(&f.ca, "cloud-ca", "", "`file` with the certificates to trust for the cloud, such as a self-signed one")

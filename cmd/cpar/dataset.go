@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -87,10 +88,7 @@ var kindsOfCollections = map[dataset.Format]string{
 }
 
 func (r *surveyed) print(w io.Writer) {
-	kind := kindsOfCollections[r.Format]
-	if kind == "" {
-		kind = string(r.Format) + ", as published"
-	}
+	kind := cmp.Or(kindsOfCollections[r.Format], string(r.Format)+", as published")
 	fmt.Fprintf(w, "%s: %s\n", sanitize.Text(r.Folder), kind)
 	fmt.Fprintf(w, "%s with %s, %.1f a photo (%d to %d)\n", photosOf(r.Photos), counted(r.Keywords, "keyword"), r.Mean, r.MinKeywords, r.MaxKeywords)
 	fmt.Fprintf(w, "most frequent: %s\n", dataset.List(r.Frequent, len(r.Frequent)))

@@ -14,10 +14,12 @@ const maxEveryday = 15
 
 // flagGroups lists flags that --help leaves out for commands with more than
 // maxEveryday flags. With --help --all, they appear under these headings.
-var flagGroups = []struct {
+type flagGroup struct {
 	title string
 	flags []string
-}{
+}
+
+var flagGroups = []flagGroup{
 	{"Key", []string{"slot", "new-key"}},
 	{"Cloud", []string{"token-file", "cloud-token-file", "cloud-ca", "cloud-cert", "cloud-cert-key"}},
 	{"Scheme and search", []string{"scheme", "block", "careful", "clusters", "dim", "lists", "order", "pca", "place", "split", "trees", "search", "neighbours", "approx", "prune", "exact"}},
@@ -94,12 +96,7 @@ func flagUsages(c *cobra.Command) string {
 // groupOf returns the index of a flag's group in flagGroups, or -1 for an
 // everyday flag.
 func groupOf(flag string) int {
-	for i, g := range flagGroups {
-		if slices.Contains(g.flags, flag) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(flagGroups, func(g flagGroup) bool { return slices.Contains(g.flags, flag) })
 }
 
 func usagesOf(title string, flags []*pflag.Flag) string {

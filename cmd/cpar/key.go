@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -129,9 +130,7 @@ func (f *keyFlagsMore) change(work func(path string, d *device.Device) error, do
 		return err
 	}
 	result := map[string]any{"key": path, "dry_run": f.dryRun}
-	for name, v := range more {
-		result[name] = v
-	}
+	maps.Copy(result, more)
 	if !f.dryRun {
 		if result["slots"], err = slotsOf(path); err != nil {
 			return err

@@ -179,10 +179,7 @@ func foundRows(hits []user.Hit, paths map[uint32]string) []foundRow {
 }
 
 func (r *foundRow) print(out io.Writer) {
-	name := r.Photo
-	if name == "" {
-		name = fmt.Sprintf("record %d", r.Record)
-	}
+	name := cmp.Or(r.Photo, fmt.Sprintf("record %d", r.Record))
 	fmt.Fprintf(out, "%4.0f %%  %s  %s\n", 100*r.Probability, sanitize.Text(name), sanitize.Text(strings.Join(r.Keywords, ", ")))
 }
 

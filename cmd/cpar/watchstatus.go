@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -116,9 +117,7 @@ func (d *doctorFlags) checkWatches(this *device.Device) {
 		case err != nil || lockErr != nil:
 			d.findings.Warn("watch", "", "its state cannot be read: %s", sanitize.Text(errors.Join(err, lockErr).Error()))
 		case free:
-			if s.Problem == "" {
-				s.Problem = "it was killed, or the machine was switched off"
-			}
+			s.Problem = cmp.Or(s.Problem, "it was killed, or the machine was switched off")
 			d.findings.Warn("watch", "start cpar watch again, or remove "+sanitize.Text(file), "%s; it does not run: %s", says, sanitize.Text(s.Problem))
 		case s.Problem != "":
 			d.findings.Warn("watch", "", "%s; it will try again: %s", says, sanitize.Text(s.Problem))

@@ -107,10 +107,6 @@ func (f *wordsFlags) textVectors(ctx context.Context, cache *feature.Cache, repo
 	}, half.Close()
 }
 
-func (f *wordsFlags) addWrite(c *cobra.Command) {
-	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, also write words from outside the collection, which are otherwise only shown")
-}
-
 // shown reports whether words are needed. If the command writes keywords
 // without printing them, it needs words only with --words-write.
 func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {

@@ -40,11 +40,11 @@ type albumFlags struct {
 	asJSON        bool
 }
 
-func (f *albumFlags) add(c *cobra.Command) {
+func (f *albumFlags) add(c *cobra.Command) *cobra.Command {
 	addFlags(c, &f.o, "data", "store", "store-credentials")
 	c.Flags().StringVar(&f.tenant, "tenant", "", "name or id of the tenant (default: all that have albums)")
 	c.Flags().StringVar(&f.album, "album", "", "only this album")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
+	return jsonFlag(c, &f.asJSON)
 }
 
 // with calls do with a store and the albums that the flags select.
@@ -93,7 +93,7 @@ func (f *albumFlags) id() (string, error) {
 
 func newAlbumList() *cobra.Command {
 	var f albumFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:     "list --data DIR",
 		Short:   "list the albums in a data folder",
 		Long:    `list prints the albums with the number and size of their blobs and of the deleted blobs that can be recovered.`,
@@ -107,9 +107,7 @@ func newAlbumList() *cobra.Command {
 				return printAlbums(c.OutOrStdout(), list)
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }
 
 func printAlbums(w io.Writer, list []album.Info) error {
@@ -167,15 +165,14 @@ It refuses a time from which blobs have been purged (serve --keep-deleted).`,
 			})
 		},
 	}
-	f.add(c)
 	c.Flags().StringVar(&before, "before", "", "the `time`, such as 2026-03-01T12:00:00Z")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be done, and change nothing")
-	return c
+	return f.add(c)
 }
 
 func newAlbumRebuild() *cobra.Command {
 	var f albumFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "rebuild --tenant NAME --data DIR",
 		Short: "replace the damaged log of a tenant's albums",
 		Long: `rebuild replaces the log of a tenant's albums, which check reports as damaged, by a new one from
@@ -199,9 +196,7 @@ newer has their name. If there is a backup, restoring it is better.`,
 				return err
 			})
 		},
-	}
-	f.add(c)
-	return c
+	})
 }
 
 // oneTenant returns an error unless all albums belong to one tenant, so that a

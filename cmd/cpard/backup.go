@@ -57,8 +57,7 @@ index is left out and named, with exit code 5, and the backup keeps its older co
 	c.Flags().StringVar(&to, "to", "", "`folder` of the backup")
 	c.Flags().BoolVar(&opt.Prune, "prune", false, "delete from the backup what the data folder no longer has")
 	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "print what would be copied, and write nothing")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func newRestore() *cobra.Command {
@@ -106,8 +105,7 @@ Tokens that were removed after the backup are valid again: restore names them.`,
 	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().StringVar(&from, "from", "", "`folder` of the backup")
 	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "print what would be restored, and write nothing")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 // copied contains the options of a backup or restore.

@@ -46,9 +46,7 @@ code is 5.`,
 			return o.withBackend(func(b store.Backend) error { return check(c, b, asJSON) })
 		},
 	}
-	addFlags(c, &o, "data", "store", "store-credentials")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(addFlags(c, &o, "data", "store", "store-credentials"), &asJSON)
 }
 
 func check(c *cobra.Command, b store.Backend, asJSON bool) error {
@@ -210,8 +208,7 @@ than this ago. The folder may be served meanwhile. cpard serve does the same onc
 	c.Flags().DurationVar(&keep, "keep-deleted", 0, "remove blobs of albums for good if they were deleted longer ago than this (0: keep all)")
 	c.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep data younger than this, because uploads may be resumed")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func printCollection(w io.Writer, c store.Collection, dry, asJSON bool) error {

@@ -54,9 +54,7 @@ func newClusterStatus() *cobra.Command {
 			})
 		},
 	}
-	addFlags(c, &o, toCluster...)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(addFlags(c, &o, toCluster...), &asJSON)
 }
 
 func printStatus(c *cobra.Command, s *cluster.Status) error {
@@ -84,7 +82,7 @@ func printStatus(c *cobra.Command, s *cluster.Status) error {
 
 func newClusterDrain() *cobra.Command {
 	var o options
-	c := &cobra.Command{
+	return addFlags(&cobra.Command{
 		Use:   "drain NODE --nats SERVERS",
 		Short: "drain a node, so that it can be stopped",
 		Long: `drain makes other nodes take over the parts of a node. The node still answers meanwhile: stop
@@ -101,14 +99,12 @@ no longer drained.`,
 				return err
 			})
 		},
-	}
-	addFlags(c, &o, toCluster...)
-	return c
+	}, &o, toCluster...)
 }
 
 func newClusterRebuild() *cobra.Command {
 	var o options
-	c := &cobra.Command{
+	return addFlags(&cobra.Command{
 		Use:   "rebuild-meta --nats SERVERS --store ADDRESS",
 		Short: "restore the metadata of NATS servers that lost it",
 		Long: `rebuild-meta restores the active generation of each index in the NATS servers from the
@@ -127,7 +123,5 @@ also repair an index's entry when it is next searched.`,
 				})
 			})
 		},
-	}
-	addFlags(c, &o, append([]string{"data", "store", "store-credentials"}, toCluster...)...)
-	return c
+	}, &o, append([]string{"data", "store", "store-credentials"}, toCluster...)...)
 }

@@ -26,7 +26,7 @@ const mayDo = `authorization { users: [ { nkey: %s, permissions: {
 
 func newClusterKey() *cobra.Command {
 	var o options
-	c := &cobra.Command{
+	return addFlags(&cobra.Command{
 		Use:   "key --nats-seed FILE",
 		Short: "make the nkey of a cluster's nodes",
 		Long: `key writes the seed of a new nkey into a file that only you can read, and prints the matching
@@ -46,9 +46,7 @@ NATS servers need none.`,
 			_, err = fmt.Fprintf(c.OutOrStdout(), mayDo, public)
 			return err
 		},
-	}
-	addFlags(c, &o, "nats-seed")
-	return c
+	}, &o, "nats-seed")
 }
 
 // nkey returns the public half of the key pair whose seed is in a file. It

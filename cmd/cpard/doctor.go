@@ -69,9 +69,7 @@ it as the user of serve. The exit code is that of the first failure. Warnings do
 			return d.Err()
 		},
 	}
-	addFlags(c, &d.options)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(addFlags(c, &d.options), &asJSON)
 }
 
 func (d *doctorFlags) run(c *cobra.Command, file string) {

@@ -54,8 +54,7 @@ folder may be served meanwhile. inspect changes nothing in it.`,
 	addFlags(c, &o, "data")
 	c.Flags().StringVar(&request, "request", "", "`file` with the body of a request")
 	c.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant that owns the index, if several have one with this id")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(c, &asJSON)
 }
 
 func readRequest(path string) ([]byte, error) {

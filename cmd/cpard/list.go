@@ -33,9 +33,7 @@ that have uploads but were never activated. It reads only manifests, unlike cpar
 			})
 		},
 	}
-	addFlags(c, &o, "data", "store", "store-credentials")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(addFlags(c, &o, "data", "store", "store-credentials"), &asJSON)
 }
 
 // listed is the JSON output of list for one index. It adds two fields for the

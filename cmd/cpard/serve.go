@@ -18,7 +18,7 @@ import (
 
 func newServe() *cobra.Command {
 	var o options
-	c := &cobra.Command{
+	return addFlags(&cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "serve a data folder until interrupted",
 		Long: `serve opens a data folder, creates it if necessary, and serves it until it is interrupted.
@@ -92,9 +92,7 @@ being ready, to the operator. At the address of the cloud, everyone may read /he
 			o.Reload = hangup
 			return daemon.Run(c.Context(), o.Options)
 		},
-	}
-	addFlags(c, &o)
-	return c
+	}, &o)
 }
 
 func (o *options) check() error {

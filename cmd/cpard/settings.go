@@ -142,12 +142,18 @@ func configPlaces() (out []string) {
 
 // addFlags adds the flags of the settings in `names`, or of all settings if
 // `names` is empty.
-func addFlags(c *cobra.Command, o *options, names ...string) {
+func addFlags(c *cobra.Command, o *options, names ...string) *cobra.Command {
 	for _, s := range o.settings() {
 		if len(names) == 0 || slices.Contains(names, s.name) {
 			s.add(c.Flags())
 		}
 	}
+	return c
+}
+
+func jsonFlag(c *cobra.Command, to *bool) *cobra.Command {
+	c.Flags().BoolVar(to, "json", false, "print JSON instead of text")
+	return c
 }
 
 func complete(c *cobra.Command) {
@@ -207,9 +213,7 @@ name the files that hold them.
 		// settings from flags on the command line.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
-	addFlags(c, &o)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	return jsonFlag(addFlags(c, &o), &asJSON)
 }
 
 func (o *options) parseRole(s string) (err error) {

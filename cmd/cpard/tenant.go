@@ -67,14 +67,20 @@ Indexes in the data folder from before its first tenant belong to no tenant: pus
 	return c
 }
 
-// add adds the flags of all tenant commands. If `writes` is set, it also adds
-// --dry-run.
-func (f *tenantFlags) add(c *cobra.Command, writes bool) {
-	addFlags(c, &f.o, "data", "store", "store-credentials")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
+// add adds the flags of all tenant commands, and checks their values before a
+// command runs. If `writes` is set, it also adds --dry-run.
+func (f *tenantFlags) add(c *cobra.Command, writes bool) *cobra.Command {
 	if writes {
 		c.Flags().BoolVar(&f.editor.DryRun, "dry-run", false, "print what would be done, and write nothing")
 	}
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := f.open(); err != nil {
+			return err
+		}
+		return run(c, args)
+	}
+	return jsonFlag(addFlags(c, &f.o, "data", "store", "store-credentials"), &f.asJSON)
 }
 
 func (f *tenantFlags) open() error {
@@ -186,9 +192,6 @@ revoke one without the others.`,
   $ cpard tenant add anna --label phone --scopes annotate > phone.token`,
 		Args: oneName,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.open(); err != nil {
-				return err
-			}
 			scopes, err := tenant.ParseScopes(f.scopes)
 			if err != nil {
 				return exitcode.UsageError(err)
@@ -203,12 +206,11 @@ revoke one without the others.`,
 			return f.printToken(c, made)
 		},
 	}
-	f.add(c, true)
 	f.tokenFileFlag(c)
 	f.limitFlags(c.Flags())
 	c.Flags().StringVar(&f.label, "label", "default", "label of the token")
 	c.Flags().StringSliceVar(&f.scopes, "scopes", []string{"annotate", "push", "delete"}, "scopes of the token: annotate, push, delete, album, admin")
-	return c
+	return f.add(c, true)
 }
 
 func newTenantRotate() *cobra.Command {
@@ -221,9 +223,6 @@ default at once. A token that has leaked must end at once.`,
 		Example: "  $ cpard tenant rotate anna --label phone --grace 24h --token-file phone.token",
 		Args:    oneName,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.open(); err != nil {
-				return err
-			}
 			if f.grace < 0 {
 				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", f.grace))
 			}
@@ -234,11 +233,10 @@ default at once. A token that has leaked must end at once.`,
 			return f.printToken(c, made)
 		},
 	}
-	f.add(c, true)
 	f.tokenFileFlag(c)
 	c.Flags().StringVar(&f.label, "label", "", "label of the token, if the tenant has several")
 	c.Flags().DurationVar(&f.grace, "grace", 0, "how long the old token stays valid, such as 24h")
-	return c
+	return f.add(c, true)
 }
 
 func newTenantLimit() *cobra.Command {
@@ -250,9 +248,6 @@ func newTenantLimit() *cobra.Command {
 		Example: "  $ cpard tenant limit anna --storage 50GB --rate none",
 		Args:    oneName,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.open(); err != nil {
-				return err
-			}
 			if f.limits == (tenant.Limits{}) {
 				return exitcode.UsageError(errors.New("which limit? there are --storage, --rate, --burst and --concurrent"))
 			}
@@ -263,9 +258,8 @@ func newTenantLimit() *cobra.Command {
 			return f.print(c, shown(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.would(), t.Name, limitsText(t)) })
 		},
 	}
-	f.add(c, true)
 	f.limitFlags(c.Flags())
-	return c
+	return f.add(c, true)
 }
 
 func (f *tenantFlags) would() string {
@@ -357,7 +351,7 @@ func limitsText(t tenant.Tenant) string {
 
 func newTenantList() *cobra.Command {
 	var f tenantFlags
-	c := &cobra.Command{
+	return f.add(&cobra.Command{
 		Use:   "list",
 		Short: "list tenants, their tokens and their stored data",
 		Long: `list prints the tenants in a data folder, which may be served meanwhile. A token is printed as
@@ -367,9 +361,6 @@ its label and its scopes.`,
   anna    b1946ac92492d234  1.2 GB  10 GB, 50 requests a second (200 at once), 16 at the same time  default(annotate,push,delete)`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.open(); err != nil {
-				return err
-			}
 			if _, err := os.Stat(f.o.Data); err != nil {
 				return fmt.Errorf("listing tenants: %w: %w", cpar.ErrInput, err)
 			}
@@ -406,9 +397,7 @@ its label and its scopes.`,
 				t.Flush()
 			})
 		},
-	}
-	f.add(c, false)
-	return c
+	}, false)
 }
 
 func (f *tenantFlags) print(c *cobra.Command, v any, text func(io.Writer)) error {

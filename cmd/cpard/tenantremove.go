@@ -48,17 +48,13 @@ tokens again, remove tenants.json and the folder tenants.`,
 		Args: oneName,
 		RunE: func(c *cobra.Command, args []string) error { return f.remove(c, args[0]) },
 	}
-	f.add(c, true)
 	c.Flags().StringVar(&f.label, "label", "", "remove this token only")
 	c.Flags().BoolVar(&f.keepData, "keep-data", false, "keep the tenant's data")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	return c
+	return f.add(c, true)
 }
 
 func (f *tenantFlags) remove(c *cobra.Command, name string) error {
-	if err := f.open(); err != nil {
-		return err
-	}
 	look := f.editor
 	look.DryRun = true
 	t, err := look.Remove(c.Context(), name, f.label)

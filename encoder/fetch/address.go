@@ -92,10 +92,3 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	}
 	return errors.New("the address is not on this machine")
 }
-
-func withoutAddress(err error) error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}

@@ -16,6 +16,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -90,9 +91,7 @@ func get(ctx context.Context, o Options) (r Result, err error) {
 		return r, durable.StorageError("looking at", o.Into, 0, err)
 	}
 	t := &transfer{Options: o, url: u, part: PartPath(o.Into)}
-	if t.StallTimeout == 0 {
-		t.StallTimeout = StallTimeout
-	}
+	t.StallTimeout = cmp.Or(t.StallTimeout, StallTimeout)
 	if r.Resumed, err = t.resumeOffset(); err != nil {
 		return r, err
 	}

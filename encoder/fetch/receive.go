@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"sync/atomic"
 	"time"
@@ -184,7 +185,10 @@ func (t *transfer) broken(ctx context.Context, err error) error {
 	case errors.Is(err, errForbiddenRedirect):
 		return err
 	}
-	return hint.Add(faultf("%s: %s", t.host(), sanitize.Text(withoutAddress(err).Error())), "%s", kept)
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // without the address
+	}
+	return hint.Add(faultf("%s: %s", t.host(), sanitize.Text(err.Error())), "%s", kept)
 }
 
 func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }

@@ -90,7 +90,14 @@ func (d *decoder) model(data []byte) (*Model, error) {
 			m.kept = append(m.kept, appendField(nil, f.number, f.bytes))
 			return message(f, "opset", func(b []byte) error { return m.readOpset(b) })
 		case 14: // metadata_props
-			return message(f, "metadata", func(b []byte) error { return m.readMetadata(b) })
+			return message(f, "metadata", func(b []byte) error {
+				key, value, err := textPair(b)
+				if len(m.Metadata) >= maxMetadata {
+					return fmt.Errorf("more than %d entries", maxMetadata)
+				}
+				m.Metadata[key] = value
+				return err
+			})
 		case 25: // functions, counted as nodes
 			if d.nodes++; d.nodes > d.limits.Nodes {
 				return fmt.Errorf("more than the %d nodes and functions accepted", d.limits.Nodes)
@@ -125,15 +132,6 @@ func (m *Model) readOpset(b []byte) error {
 	if domain == "" || domain == "ai.onnx" {
 		m.Opset = version
 	}
-	return err
-}
-
-func (m *Model) readMetadata(b []byte) error {
-	key, value, err := textPair(b)
-	if len(m.Metadata) >= maxMetadata {
-		return fmt.Errorf("more than %d entries", maxMetadata)
-	}
-	m.Metadata[key] = value
 	return err
 }
 
@@ -258,7 +256,9 @@ func (d *decoder) tensor(b []byte, t *Tensor, external func(string) ([]byte, err
 		if d.outline && t.empty() && t.Name != "" {
 			d.empty[t.Name] = true
 		}
-		err = d.checkBytes()
+		if d.bytes > d.limits.Memory {
+			err = hint.Add(fmt.Errorf("the weights take more than the %d bytes accepted", d.limits.Memory), "if you trust the file, pass --limit-memory")
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("tensor %.80q: %w", t.Name, err)
@@ -335,13 +335,6 @@ func (d *decoder) count(t *Tensor, counts lists) error {
 		size /= 2
 	}
 	d.bytes += size
-	return nil
-}
-
-func (d *decoder) checkBytes() error {
-	if d.bytes > d.limits.Memory {
-		return hint.Add(fmt.Errorf("the weights take more than the %d bytes accepted", d.limits.Memory), "if you trust the file, pass --limit-memory")
-	}
 	return nil
 }
 

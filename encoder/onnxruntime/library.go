@@ -15,6 +15,7 @@
 package onnxruntime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -65,10 +66,7 @@ var opened = struct {
 // that CPAR_ONNXRUNTIME names, or otherwise one with a usual name. Opening a
 // file again returns the same Library. Errors wrap cpar.ErrInput.
 func Open(path string) (*Library, error) {
-	named := path
-	if named == "" {
-		named = os.Getenv(Variable)
-	}
+	named := cmp.Or(path, os.Getenv(Variable))
 	l, err := find(named)
 	if err != nil {
 		return nil, fmt.Errorf("opening ONNX Runtime: %w: %w", cpar.ErrInput, err)

@@ -25,13 +25,6 @@ func positionsByPlanes(s *Observation) []float64 {
 	return measure.Map(s.Planes, func(p int64) float64 { return -float64(p / max(rp, 1)) })
 }
 
-// positionsByOrder uses the order ciphertexts of the splits as positions. This
-// works against order-preserving encryption. Against ranks it fails, because
-// ranks are evenly spaced.
-func positionsByOrder(v *View) []float64 {
-	return measure.Map(v.Cuts, func(c cpar.Plane) float64 { return float64(c.Order) })
-}
-
 // positionsByShape uses only the order of the splits. It assumes that a field's
 // splits are normally distributed, with wider gaps at the ends.
 func positionsByShape(v *View) []float64 {

@@ -60,10 +60,7 @@ func compileDriver(ctx context.Context, l library) (*driver, error) {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))
 		return hint.Add(err, "install a C++ compiler and %s: on Debian, apt-get install g++ %s", l.title, l.packages)
 	}
-	compiler := os.Getenv("CXX")
-	if compiler == "" {
-		compiler = "g++"
-	}
+	compiler := cmp.Or(os.Getenv("CXX"), "g++")
 	if _, err := exec.LookPath(compiler); err != nil {
 		return nil, missing("%v", err)
 	}

@@ -281,10 +281,6 @@ func (f *FLANN) compare() {
 			}
 		}
 	}
-	f.compareVisits()
-}
-
-func (f *FLANN) compareVisits() {
 	for _, e := range f.Points {
 		for _, p := range f.Points {
 			if e.Library == LibraryEncrypted && p.Library == LibraryNode && e.Search == p.Search && e.Splits == p.Splits &&

@@ -29,16 +29,6 @@ func flannCurve(space string) FLANNCurve {
 	return FLANNCurve{Space: space, Library: LibraryFLANN, Search: searchBestBin, Splits: splitsVectors}
 }
 
-// flannChoices returns options to build as FLANN does. A node splits at the
-// mean of a dimension drawn uniformly from the five with the largest variance
-// over 101 records.
-func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
-	return kdforest.BuildOptions{
-		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
-		Place: place, Seed: [32]byte{'f', 'l', 'a', 'n', 'n', byte(build)},
-	}
-}
-
 type flannRun struct {
 	*FLANN
 	peer     *driver
@@ -59,7 +49,12 @@ func (m *flannRun) space(ctx context.Context, t *vectorTable) error {
 	for place, library := range []string{LibraryLeaf, LibraryNode} {
 		place := []kdforest.Place{kdforest.PlaceLeaf, kdforest.PlaceNode}[place]
 		build := func(build int) (*kdforest.Forest, error) {
-			f, planes, err := kdforest.Build(t.records, flannChoices(place, build))
+			// As in FLANN, a node splits at the mean of a dimension drawn uniformly
+			// from the five with the largest variance over 101 records.
+			f, planes, err := kdforest.Build(t.records, kdforest.BuildOptions{
+				Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
+				Place: place, Seed: [32]byte{'f', 'l', 'a', 'n', 'n', byte(build)},
+			})
 			request.planes = planes
 			return f, err
 		}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,9 +34,7 @@ func (t *tally) add(u *tally) {
 	t.took = append(t.took, u.took...)
 	t.errors += u.errors
 	t.shed += u.shed
-	if t.first == nil {
-		t.first = u.first
-	}
+	t.first = cmp.Or(t.first, u.first)
 }
 
 type clientGroup struct {

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"slices"
 
 	"cpar/model/rank"
@@ -72,11 +73,7 @@ func MeasureQuality(predicted, truth [][]string) Quality {
 	}
 	// Sum in a fixed order, because rounding would make the result depend on
 	// map iteration.
-	var words []string
-	for w := range real {
-		words = append(words, w)
-	}
-	slices.Sort(words)
+	words := slices.Sorted(maps.Keys(real))
 	var q Quality
 	for _, w := range words {
 		if said[w] > 0 {

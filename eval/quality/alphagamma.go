@@ -51,11 +51,6 @@ type AlphaGamma struct {
 	Mean  float64   `json:"mean_percent"`
 }
 
-// theoryError returns √(4/(π·m̂)) in percent. By the central limit theorem, an
-// estimate of distance D has standard deviation D·√(2/m̂), and the mean of
-// |N(0,1)| is √(2/π).
-func theoryError(mhat int) float64 { return 100 * math.Sqrt(4/(math.Pi*float64(mhat))) }
-
 func MeasureAlphaGamma(ctx context.Context, c *measure.Corpus, progress user.Progress) (*AlphaGamma, error) {
 	train, test, err := measure.PlainVectors(c, 32)
 	if err != nil {
@@ -96,7 +91,10 @@ func MeasureAlphaGamma(ctx context.Context, c *measure.Corpus, progress user.Pro
 			if err != nil {
 				return nil, fmt.Errorf("α = %g, γ = %g: %w", alpha, gamma, err)
 			}
-			a.Rows = append(a.Rows, AlphaGammaRow{alpha, gamma, mhat, measure.RoundTo(e, 3), measure.RoundTo(theoryError(mhat), 3)})
+			// By the central limit theorem, an estimate of distance D has standard
+			// deviation D·√(2/m̂), and the mean of |N(0,1)| is √(2/π).
+			theory := 100 * math.Sqrt(4/(math.Pi*float64(mhat)))
+			a.Rows = append(a.Rows, AlphaGammaRow{alpha, gamma, mhat, measure.RoundTo(e, 3), measure.RoundTo(theory, 3)})
 			step()
 		}
 	}

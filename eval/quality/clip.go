@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -175,11 +176,7 @@ func RealPair(name string, photos []user.Photo, text profile.TextVectors) (*Clip
 			having[w] = append(having[w], i)
 		}
 	}
-	var words []string
-	for w := range having {
-		words = append(words, w)
-	}
-	slices.Sort(words)
+	words := slices.Sorted(maps.Keys(having))
 	for _, w := range words {
 		p.right = append(p.right, having[w])
 	}

@@ -185,7 +185,7 @@ func drawProfile(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, se
 
 func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	var out []DrawRow
-	for _, ranker := range r.rankers() {
+	for _, ranker := range []profileRanker{{rank.KindPaper, paperNeighbours}, {rank.KindCalibrated, r.owner.Ranker().Neighbours()}} {
 		for _, scheme := range schemes {
 			said, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.AllKeywords})
 			if err != nil {

@@ -34,10 +34,6 @@ type profileRanker struct {
 	neighbours int
 }
 
-func (r *profileRun) rankers() []profileRanker {
-	return []profileRanker{{rank.KindPaper, paperNeighbours}, {rank.KindCalibrated, r.owner.Ranker().Neighbours()}}
-}
-
 // maxNeighbours returns the number of neighbours that a request asks for. A
 // ranker that uses fewer neighbours takes the nearest.
 func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }

@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,9 +99,7 @@ func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, pr
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", conf.Name, err)
 		}
-		if base == nil {
-			base = g
-		}
+		base = cmp.Or(base, g)
 		row := SweepRow{Name: conf.Name, Scheme: conf.P.Scheme.String(),
 			NS: measure.Median(times[j].Ns), Bytes: measure.RoundTo(measure.Mean(times[j].Bytes), 0), Visits: measure.RoundTo(measure.Mean(times[j].Visited), 1),
 			Speedup: w.speedup(times[0].Ns, times[j].Ns), Bound: measure.RoundTo(float64(out.Records)/measure.Mean(times[j].Visited), 2),

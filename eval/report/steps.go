@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/eval/attack"
 	"cpar/eval/checkpoint"
 	"cpar/eval/load"
 	"cpar/eval/measure"
@@ -107,8 +106,4 @@ func measureMemory(ctx context.Context, l *measure.Lab, n int) (*memory.Result, 
 
 func measureClip(ctx context.Context, l *measure.Lab, _ int) (*quality.Clip, error) {
 	return quality.MeasureClip(ctx, quality.MadePair(), profile.ClipDims[:2], l.Progress)
-}
-
-func computeSecurity(context.Context, *measure.Lab, int) (*attack.Security, error) {
-	return attack.ComputeSecurity()
 }

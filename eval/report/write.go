@@ -12,6 +12,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -123,7 +124,7 @@ func Measurements() []measure.Measurement {
 		{Name: "agreement", Minutes: 0.5, Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureAgreement), Short: "compare the encrypted search with its plaintext twin"},
 		{Name: "letter", Minutes: 1, Needs: measure.NeedsLiteralN, Get: cost.LetterStep, Short: "run the paper's boxes and Algorithm 1 as printed and measure their cost"},
 		{Name: "attacks", Minutes: 14, Needs: measure.NeedsModel, Get: measure.InCorpus(attack.MeasureAttacks), Short: "attack the schemes as a curious server, as SECURITY.md describes"},
-		{Name: "security", Custom: true, Get: measure.OfSize(computeSecurity)},
+		{Name: "security", Custom: true, Get: measure.OfSize(func(context.Context, *measure.Lab, int) (*attack.Security, error) { return attack.ComputeSecurity() })},
 		{Name: "search", Minutes: 2, Custom: true, Needs: measure.NeedsModel, Get: measure.OfSize(measureSearch)},
 		{Name: "clip", Minutes: 0.2, Custom: true, Get: measure.OfSize(measureClip)},
 		{Name: "load", Minutes: 4, Custom: true, Get: measure.OfSize(measureLoad)},

@@ -64,16 +64,11 @@ func (s *Stream) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if len(p) > 0 {
-		s.fill()
-		s.left -= copy(p, s.buf[:])
+		clear(s.buf[:])
+		s.ctr.XORKeyStream(s.buf[:], s.buf[:])
+		s.left = len(s.buf) - copy(p, s.buf[:])
 	}
 	return n, nil
-}
-
-func (s *Stream) fill() {
-	clear(s.buf[:])
-	s.ctr.XORKeyStream(s.buf[:], s.buf[:])
-	s.left = len(s.buf)
 }
 
 // Uint64 returns the next eight bytes. With this method, Stream is a source for

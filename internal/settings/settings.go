@@ -14,6 +14,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,9 +68,7 @@ func (t *Table) Environment(name string) string {
 // the environment must exist. Otherwise File returns the first of Places that
 // exists.
 func (t *Table) File(named string) (path string, must bool) {
-	if named == "" {
-		named = os.Getenv(t.Environment("config"))
-	}
+	named = cmp.Or(named, os.Getenv(t.Environment("config")))
 	switch named {
 	case None:
 		return "", false
@@ -102,8 +101,11 @@ func (t *Table) read(path string, must bool) (map[string]any, error) {
 		return hint.Add(exitcode.UsageError(fmt.Errorf("reading the configuration file %s: "+format, append([]any{path}, args...)...)),
 			"the settings are in: %s config --help", t.Program)
 	}
+	if named, ok := errors.AsType[*fs.PathError](err); ok {
+		err = named.Err // fail adds the path
+	}
 	if err != nil {
-		return nil, fail("%w", withoutPath(err))
+		return nil, fail("%w", err)
 	}
 	found := map[string]any{}
 	if err := toml.Unmarshal(b, &found); err != nil {
@@ -140,13 +142,6 @@ func (t *Table) near(name string) string {
 		return all[0]
 	}
 	return ""
-}
-
-func withoutPath(err error) error {
-	if named := (*fs.PathError)(nil); errors.As(err, &named) {
-		return named.Err
-	}
-	return err
 }
 
 func (s Setting) inFile(path string, v any) []string {

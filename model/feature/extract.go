@@ -55,7 +55,10 @@ func (e *Extractor) Extract(p *decode.Image) (*Vectors, error) {
 		e.plan = newPlan(p.Width, p.Height)
 	}
 	pl := e.plan
-	pl.reducer.reset()
+	clear(pl.reducer.sums)
+	for _, t := range pl.reducer.targets {
+		clear(t.out)
+	}
 	e.color = colorCounts{}
 	for y := range p.Height {
 		row := p.Row(y)

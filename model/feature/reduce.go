@@ -104,19 +104,7 @@ func newReducer(w, h int, targets []*target) *reducer {
 }
 
 func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
-	for _, t := range targets {
-		if !slices.Equal(axis(t)[i], axis(t)[i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *reducer) reset() {
-	clear(r.sums)
-	for _, t := range r.targets {
-		clear(t.out)
-	}
+	return slices.ContainsFunc(targets, func(t *target) bool { return !slices.Equal(axis(t)[i], axis(t)[i+1]) })
 }
 
 // add adds row y. Rows must come in order.

@@ -325,8 +325,7 @@ func newPartition(list []uint32, k int) *Partition {
 	for c := range k {
 		l.Starts[c+1] += l.Starts[c]
 	}
-	next := make([]uint32, k)
-	copy(next, l.Starts)
+	next := slices.Clone(l.Starts[:k])
 	for i, c := range list {
 		l.Order[next[c]] = uint32(i)
 		next[c]++

@@ -1,6 +1,7 @@
 package kmeans
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -41,9 +42,7 @@ func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit fl
 	}
 	layout := photoRows{z: z, histograms: histograms, scale: math.Sqrt(2 * unit)}
 	width := len(z[0]) + len(histograms[0])
-	if opt.Cells == 0 {
-		opt.Cells = DefaultCells(len(z), width)
-	}
+	opt.Cells = cmp.Or(opt.Cells, DefaultCells(len(z), width))
 	if width <= maxShort { // learnt vectors carry no projection noise to drop
 		return Fit(ctx, layout.rows(0, len(z), 1), opt)
 	}

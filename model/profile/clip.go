@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -49,9 +50,7 @@ func fitClip(ctx context.Context, photos []*feature.Vectors, keywords [][]string
 	if opt.Text == nil {
 		return nil, hint.Add(fmt.Errorf("%w: profile clip needs the text half of the image network, and none was named", cpar.ErrInput), "pass --text-model, or take profile network")
 	}
-	if opt.Dim == 0 {
-		opt.Dim = ClipDims[0]
-	}
+	opt.Dim = cmp.Or(opt.Dim, ClipDims[0])
 	loaded, err := photos[0].Load()
 	if err != nil {
 		return nil, err

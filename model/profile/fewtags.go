@@ -130,11 +130,3 @@ func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vecto
 	}
 	return nil
 }
-
-func (p *LearnedProfile) ridgeGuess(photo *feature.Vectors) (*rank.Guess, error) {
-	row, prior, err := p.ridgeRow(photo)
-	if err != nil {
-		return nil, err
-	}
-	return p.ridge.Guess(row, prior)
-}

@@ -166,9 +166,14 @@ func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) 
 		return nil, err
 	}
 	v.Guess = guess
-	if p.ridge != nil {
-		v.Guess, err = p.ridgeGuess(photo)
+	if p.ridge == nil {
+		return v, nil
 	}
+	row, prior, err := p.ridgeRow(photo)
+	if err != nil {
+		return nil, err
+	}
+	v.Guess, err = p.ridge.Guess(row, prior)
 	return v, err
 }
 

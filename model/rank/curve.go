@@ -216,7 +216,8 @@ func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err e
 		if err := ctx.Err(); err != nil {
 			return c, err
 		}
-		step, size := solve(h, g), 1.0
+		Solve(h[:], g[:])
+		step, size := g, 1.0
 		next, then := c, now
 		for range 30 {
 			for j := range c {
@@ -241,11 +242,11 @@ func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err e
 
 // loss returns the regularized loss of coefficients c with its second and first
 // derivatives.
-func (r *predictions) loss(c [curveTerms]float64) (sum float64, h [curveTerms][curveTerms]float64, g [curveTerms]float64) {
+func (r *predictions) loss(c [curveTerms]float64) (sum float64, h [curveTerms * curveTerms]float64, g [curveTerms]float64) {
 	sum = regularization / 2 * dot(c, c)
 	for j := range g {
 		g[j] = regularization * c[j]
-		h[j][j] = regularization
+		h[j*curveTerms+j] = regularization
 	}
 	for i := range r.x {
 		x := &r.x[i]
@@ -260,29 +261,30 @@ func (r *predictions) loss(c [curveTerms]float64) (sum float64, h [curveTerms][c
 		for j := range g {
 			g[j] += wrong * x[j]
 			for k := range g {
-				h[j][k] += bend * x[j] * x[k]
+				h[j*curveTerms+k] += bend * x[j] * x[k]
 			}
 		}
 	}
 	return sum, h, g
 }
 
-// solve returns h⁻¹g for a positive definite h, by elimination.
-func solve(h [curveTerms][curveTerms]float64, g [curveTerms]float64) [curveTerms]float64 {
-	for i := range g {
-		for j := i + 1; j < curveTerms; j++ {
-			f := h[j][i] / h[i][i]
-			for k := i; k < curveTerms; k++ {
-				h[j][k] -= f * h[i][k]
+// Solve replaces g by h⁻¹g for a positive definite matrix h of len(g) rows, by
+// elimination, which overwrites h.
+func Solve(h, g []float64) {
+	n := len(g)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			f := h[j*n+i] / h[i*n+i]
+			for k := i; k < n; k++ {
+				h[j*n+k] -= f * h[i*n+k]
 			}
 			g[j] -= f * g[i]
 		}
 	}
-	for i := curveTerms - 1; i >= 0; i-- {
-		for k := i + 1; k < curveTerms; k++ {
-			g[i] -= h[i][k] * g[k]
+	for i := n - 1; i >= 0; i-- {
+		for k := i + 1; k < n; k++ {
+			g[i] -= h[i*n+k] * g[k]
 		}
-		g[i] /= h[i][i]
+		g[i] /= h[i*n+i]
 	}
-	return g
 }

@@ -3,6 +3,7 @@ package rank
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -62,12 +63,7 @@ func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 			data = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(data, l.words), l.right)
 		}
 	}
-	words := make([]string, 0, len(c.words))
-	for w := range c.words {
-		words = append(words, w)
-	}
-	slices.Sort(words)
-	for _, w := range words {
+	for _, w := range slices.Sorted(maps.Keys(c.words)) {
 		data = binary.LittleEndian.AppendUint32(data, uint32(c.words[w].count))
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(c.words[w].loudnessRatio))
 		data = binary.LittleEndian.AppendUint32(data, uint32(len(w)))

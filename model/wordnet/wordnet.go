@@ -81,7 +81,10 @@ var parsed = sync.OnceValue(func() *table {
 // Nodes returns the probability of every node, given the probabilities of the
 // classes.
 func Nodes(classes []float32) []float32 {
-	until := cumulative(classes)
+	until := make([]float64, Classes+1)
+	for i, p := range classes[:Classes] {
+		until[i+1] = until[i] + float64(p)
+	}
 	t := parsed()
 	out := make([]float32, len(t.nodes))
 	for i, spans := range t.nodes {
@@ -93,14 +96,6 @@ func Nodes(classes []float32) []float32 {
 }
 
 func NumNodes() int { return len(parsed().nodes) }
-
-func cumulative(classes []float32) []float64 {
-	until := make([]float64, Classes+1)
-	for i, p := range classes[:Classes] {
-		until[i+1] = until[i] + float64(p)
-	}
-	return until
-}
 
 // Probability returns the sum of the probabilities of the classes that are
 // instances of `word`, or 0 if there are none.

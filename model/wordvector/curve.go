@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cpar/internal/wire"
+	"cpar/model/rank"
 )
 
 // A Curve is a logistic curve that estimates the probability that a photo has
@@ -96,23 +97,24 @@ func (c *Curve) fit(ctx context.Context, seen []observation) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var h [curveTerms][curveTerms]float64
+		var h [curveTerms * curveTerms]float64
 		var g [curveTerms]float64
 		for j := range g {
-			h[j][j] = 1 / (spread[j] * spread[j])
-			g[j] = (c[j] - usual[j]) * h[j][j]
+			h[j*curveTerms+j] = 1 / (spread[j] * spread[j])
+			g[j] = (c[j] - usual[j]) * h[j*curveTerms+j]
 		}
 		for _, o := range seen {
 			p := c.sigma(o.terms)
 			for j, t := range o.terms {
 				g[j] += (p - o.right) * t
 				for k, u := range o.terms {
-					h[j][k] += p * (1 - p) * t * u
+					h[j*curveTerms+k] += p * (1 - p) * t * u
 				}
 			}
 		}
-		step, size := solve(h, g), 0.0
-		for j, d := range step {
+		rank.Solve(h[:], g[:])
+		size := 0.0
+		for j, d := range g {
 			size = max(size, math.Abs(d))
 			c[j] -= min(max(d, -1), 1) // shorter steps cannot overshoot where the curve is flat
 		}
@@ -121,26 +123,6 @@ func (c *Curve) fit(ctx context.Context, seen []observation) error {
 		}
 	}
 	return nil
-}
-
-// solve returns h⁻¹g for a positive definite h, by elimination.
-func solve(h [curveTerms][curveTerms]float64, g [curveTerms]float64) [curveTerms]float64 {
-	for i := range g {
-		for j := i + 1; j < curveTerms; j++ {
-			f := h[j][i] / h[i][i]
-			for k := i; k < curveTerms; k++ {
-				h[j][k] -= f * h[i][k]
-			}
-			g[j] -= f * g[i]
-		}
-	}
-	for i := curveTerms - 1; i >= 0; i-- {
-		for k := i + 1; k < curveTerms; k++ {
-			g[i] -= h[i][k] * g[k]
-		}
-		g[i] /= h[i][i]
-	}
-	return g
 }
 
 func (c *Curve) sigma(terms [curveTerms]float64) float64 {

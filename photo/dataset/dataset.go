@@ -39,6 +39,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,17 +192,6 @@ func (c *Collection) nothingFound(dir string) error {
 		shown, cpar.ErrInput, c.Summary()), "%s", advice)
 }
 
-func (r *reading) resolveRows() {
-	for _, row := range r.rows {
-		name, w := resolve(r.root, r.Dir, row)
-		if w != nil {
-			r.Warnings = append(r.Warnings, *w)
-			continue
-		}
-		r.Photos = append(r.Photos, Photo{Path: filepath.Join(r.Dir, filepath.FromSlash(name)), Name: name, Keywords: row.keywords})
-	}
-}
-
 // resolve finds the file of a row. It tries both Unicode normal forms, because
 // a Mac may have written the manifest or the files.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
@@ -209,9 +199,7 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {
 		info, err := root.Stat(filepath.FromSlash(name))
 		if err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
 		switch {

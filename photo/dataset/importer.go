@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -96,8 +97,19 @@ func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	if c.Format != Manifest {
 		slices.SortFunc(r.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
 	}
-	r.resolveRows()
-	c.setSplit(r.halves, r.halvesFrom)
+	halves := map[string]bool{}
+	for _, row := range r.rows {
+		name, w := resolve(root, c.Dir, row)
+		if w != nil {
+			c.Warnings = append(c.Warnings, *w)
+			continue
+		}
+		c.Photos = append(c.Photos, Photo{Path: filepath.Join(c.Dir, filepath.FromSlash(name)), Name: name, Keywords: row.keywords})
+		halves[r.halves[name]] = true
+	}
+	if halves[splitTrain] && halves[splitTest] {
+		c.split, c.splitFrom = r.halves, r.halvesFrom
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -49,9 +50,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 		}
 		c.splitErr = inputError("each row is a path and train or test", "%s: %s: %s", SplitName, bad.Name, bad.Detail)
 	})
-	if c.splitErr == nil {
-		c.splitErr = err
-	}
+	c.splitErr = cmp.Or(c.splitErr, err)
 	if c.splitErr != nil {
 		return
 	}
@@ -60,16 +59,6 @@ func (c *Collection) readSplitFile(root *os.Root) {
 		if split[it.Name] == "" {
 			c.warn(SplitMismatch, it.Name, "not in %s: in neither half", SplitName)
 		}
-	}
-}
-
-func (c *Collection) setSplit(split map[string]string, from string) {
-	halves := map[string]bool{}
-	for _, it := range c.Photos {
-		halves[split[it.Name]] = true
-	}
-	if halves[splitTrain] && halves[splitTest] {
-		c.split, c.splitFrom = split, from
 	}
 }
 

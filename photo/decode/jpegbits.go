@@ -51,8 +51,6 @@ func (r *bitReader) endOfData() {
 	r.n = 64
 }
 
-func (r *bitReader) overrun() bool { return r.pad > r.n }
-
 func (r *bitReader) take(k int) int32 {
 	v := int32(r.acc >> (64 - k))
 	r.acc <<= k

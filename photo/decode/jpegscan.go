@@ -167,7 +167,7 @@ func (s *jpegScan) run() (rows int, err error) {
 					}
 				}
 			}
-			if d.bits.overrun() {
+			if d.bits.pad > d.bits.n { // the data ended
 				return y, errIrregular
 			}
 		}

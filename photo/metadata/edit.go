@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -60,10 +61,7 @@ func (e *Edit) Apply(keepMtime bool) error {
 // create writes a new file atomically. It never replaces a file that another
 // program creates at the same time.
 func (e *Edit) create() error {
-	mode := e.mode
-	if mode == 0 {
-		mode = 0o644
-	}
+	mode := cmp.Or(e.mode, 0o644)
 	if err := e.Writable(); err != nil {
 		return err
 	}

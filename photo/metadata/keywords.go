@@ -61,9 +61,6 @@ func (p path) below(roots map[string]bool) bool {
 	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
 }
 
-// isPersonName reports whether p names a person below a face root.
-func (p path) isPersonName() bool { return p.below(faceRoots) && !personNouns[Fold(p.leaf())] }
-
 // placed reports whether a person chose the position of the word. darktable
 // creates a top-level path for each flat keyword, so a top-level path does not
 // count if the word is also below auto.
@@ -165,7 +162,7 @@ func (s *source) keywords() Keywords {
 			for _, part := range p.parts {
 				inner.add(part)
 			}
-		case p.isPersonName():
+		case p.below(faceRoots) && !personNouns[Fold(p.leaf())]:
 			people.add(p.leaf())
 			outer.add(p.parts[0])
 		default:

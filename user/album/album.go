@@ -11,10 +11,12 @@
 package album
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -160,11 +162,7 @@ func (a *Album) commit(ctx context.Context, r *repository.Repository, create fun
 		}
 		var removed []string
 		c.Pins, removed = r.Changes()
-		for name, p := range c.Pins {
-			if s.Pins[name] == p {
-				delete(c.Pins, name)
-			}
-		}
+		maps.DeleteFunc(c.Pins, func(name string, p blobs.Pin) bool { return s.Pins[name] == p })
 		for _, name := range removed {
 			if _, has := s.Pins[name]; has {
 				c.Unpinned = append(c.Unpinned, name)
@@ -192,10 +190,7 @@ func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalog
 	}
 	err = a.commit(ctx, nil, func(s *catalogue.State) (*catalogue.Change, error) {
 		c := create(s)
-		n = len(c.Put)
-		if n == 0 {
-			n = len(c.Remove)
-		}
+		n = cmp.Or(len(c.Put), len(c.Remove))
 		return c, nil
 	})
 	return n, err

@@ -1,6 +1,7 @@
 package album
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -43,10 +44,7 @@ func list(ctx context.Context, roots []string, o AddOptions) (items []*item, emp
 		if err != nil {
 			return nil, nil, fmt.Errorf("listing photos: %w: %w", cpar.ErrInput, err)
 		}
-		into := o.Into
-		if into == "" {
-			into = filepath.Base(whole)
-		}
+		into := cmp.Or(o.Into, filepath.Base(whole))
 		words, err := manifest(ctx, base)
 		if err != nil {
 			return nil, nil, err

@@ -1,6 +1,7 @@
 package album
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,9 +77,7 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 	if len(v.Affected) > 0 {
 		what += fmt.Sprintf("; the first: %s", sanitize.Text(v.Affected[0]))
 	}
-	if v.broken == nil {
-		v.broken = cpar.ErrCloud
-	}
+	v.broken = cmp.Or(v.broken, cpar.ErrCloud)
 	err := hint.Add(fmt.Errorf("verifying the album: %w: %s", v.broken, what),
 		"cpard album undelete brings back deleted blobs, and cpar album add --check sends photos again that are still at home")
 	return v.Verified, errors.Join(err, a.suspect(v.unreadable))

@@ -183,9 +183,7 @@ func known(runs []*Run, state string) map[id]string {
 		if r.state != state || r.Undone {
 			continue
 		}
-		for p, sum := range r.done {
-			all[p] = sum
-		}
+		maps.Copy(all, r.done)
 	}
 	return all
 }

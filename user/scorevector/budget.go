@@ -1,6 +1,7 @@
 package scorevector
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -140,9 +141,7 @@ func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 		if err == nil {
 			return b, nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return nil, first
 }

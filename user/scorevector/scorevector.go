@@ -29,6 +29,7 @@
 package scorevector
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -111,9 +112,7 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 		return fmt.Errorf("laying out a request: scale %d outside [2^%d, 2^%d): %w",
 			scale, ive.ScaleBits, ive.ScaleBits+1, cpar.ErrInput)
 	}
-	if farthest == 0 {
-		farthest = b.MaxSquare()
-	}
+	farthest = cmp.Or(farthest, b.MaxSquare())
 	square := SquaredNorm(z)
 	if err := b.CheckNorms(farthest, square); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)

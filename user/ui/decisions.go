@@ -25,8 +25,6 @@ type decisions struct {
 	last int                 // number of the latest action
 }
 
-func newDecisions() *decisions { return &decisions{by: map[string]Decision{}} }
-
 func (d *decisions) each(f func(id string, x Decision)) {
 	d.mu.Lock()
 	all := maps.Clone(d.by)

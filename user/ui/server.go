@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -104,8 +105,9 @@ func Serve(ctx context.Context, o Options) error {
 }
 
 func newServer(host string, b Backend, photos *shelf) *Server {
-	return &Server{survey: newSurvey(), listings: newCache[string, *listing](maxListings), life: context.Background(), backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
-		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
+	return &Server{survey: &survey{by: map[string]*summary{}, shared: map[string]string{}, failing: map[string]string{}},
+		listings: newCache[string, *listing](maxListings), life: context.Background(), backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
+		dropped: newDropped(), decided: &decisions{by: map[string]Decision{}}, cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
 // serve serves until the context ends, which also cancels requests in progress. It
@@ -178,10 +180,7 @@ func ofAlbum(page fs.FS) http.HandlerFunc {
 func files(page fs.FS) http.Handler {
 	serve := http.FileServerFS(page)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := r.URL.Path[1:]
-		if name == "" {
-			name = "index.html"
-		}
+		name := cmp.Or(r.URL.Path[1:], "index.html")
 		if info, err := fs.Stat(page, name); err != nil || info.IsDir() {
 			refuse(w, http.StatusNotFound, "there is no such page")
 			return

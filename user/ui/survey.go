@@ -68,10 +68,6 @@ type cached[T any] struct {
 	value T
 }
 
-func newSurvey() *survey {
-	return &survey{by: map[string]*summary{}, shared: map[string]string{}, failing: map[string]string{}}
-}
-
 // candidates returns a photo's candidates, best first.
 func candidates(k *Known) (words []candidate) {
 	most := 0.0

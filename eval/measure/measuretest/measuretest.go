@@ -4,6 +4,7 @@ package measuretest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -98,9 +99,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 		}
 		return out
 	}
-	if centre == nil {
-		centre = new(feature.Vectors)
-	}
+	centre = cmp.Or(centre, new(feature.Vectors))
 	// Smoothing requires lab histograms with sum 1.
 	histogram := func(near []float32) []float32 {
 		h, sum := part(48, near, true), float32(0)

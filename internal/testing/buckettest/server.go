@@ -9,6 +9,7 @@ package buckettest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/xml"
@@ -216,10 +217,7 @@ func (m *Memory) list(w http.ResponseWriter, r *http.Request) {
 	defer m.mu.Unlock()
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("continuation-token"))
-	most := m.Page
-	if most == 0 {
-		most = 1000
-	}
+	most := cmp.Or(m.Page, 1000)
 	var all []any
 	last := ""
 	for _, name := range slices.Sorted(maps.Keys(m.objects)) {

@@ -4,6 +4,7 @@
 package immichtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -175,10 +176,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	}
 	found := []map[string]any{}
 	for _, p := range s.Photos {
-		kind := p.Type
-		if kind == "" {
-			kind = "IMAGE"
-		}
+		kind := cmp.Or(p.Type, "IMAGE")
 		if q.Type != "" && q.Type != kind || q.TakenAfter != nil && p.Taken.Before(*q.TakenAfter) || p.Trashed && !q.WithDeleted ||
 			len(q.AlbumIDs) > 0 && !slices.Contains(q.AlbumIDs, p.Album) || !s.tagged(p, q.TagIDs) {
 			continue

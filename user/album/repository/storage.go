@@ -2,6 +2,7 @@ package repository
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -80,9 +81,7 @@ func foreign(name string) bool { return strings.HasPrefix(name, "cpar-") }
 func (s *storage) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.damage == nil {
-		s.damage = err
-	}
+	s.damage = cmp.Or(s.damage, err)
 	for _, cancel := range s.cancels {
 		cancel(err)
 	}

@@ -51,10 +51,6 @@ func (c checkSums) clone() checkSums {
 	return checkSums{matrix: slices.Clone(c.matrix), addends: slices.Clone(c.addends)}
 }
 
-func (c checkSums) equal(o checkSums) bool {
-	return slices.Equal(c.matrix, o.matrix) && slices.Equal(c.addends, o.addends)
-}
-
 // rhos returns ρ for n groups from number first on, as factors for package
 // lattice.
 func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
