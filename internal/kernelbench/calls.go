@@ -54,6 +54,14 @@ var Calls = []Call{
 		for i := range r {
 			r[i] = make([]byte, mod48.WordBytes*dim)
 		}
+		if !mod48.Tiles() { // the server multiplies request by request, four rows at a time
+			o, dst := modulus.Prepare(requests[0], 1), make([][mod48.Streams]uint64, 1)
+			return func() {
+				for i := range len(requests) * len(r) / mod48.Streams {
+					o.Rows(dst, (*[mod48.Streams][]byte)(r[i*mod48.Streams%len(r):]))
+				}
+			}
+		}
 		t, dst := new(mod48.Tile), make([][mod48.MaxRequests]uint64, mod48.TileRows)
 		t.Set(modulus, requests[:])
 		return func() { t.Times(dst, r[:], nil) }
