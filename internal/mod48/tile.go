@@ -164,7 +164,7 @@ func (m *Modulus) Correction(row []byte) uint64 {
 }
 
 // Tiles reports whether the processor has kernels for Tile. With them, sixteen
-// requests take three to nine times as long as one.
+// requests take three to eleven times as long as one.
 func Tiles() bool { return active == withIFMA || active == withAVX2 }
 
 // Pack adds addends to sums and packs the results: word i of dst[j], from byte
