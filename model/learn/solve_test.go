@@ -95,3 +95,19 @@ func TestLargestAreInOrder(t *testing.T) {
 		}
 	}
 }
+
+func TestSelectedEqualsSorting(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for n := 1; n < 60; n++ {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = float64(rng.IntN(1 + n/2)) // some are equal
+		}
+		sorted := slices.Sorted(slices.Values(x))
+		for k, want := range sorted {
+			if got := selected(slices.Clone(x), k); got != want {
+				t.Fatalf("value %d of %v is %g, want %g", k, x, got, want)
+			}
+		}
+	}
+}
