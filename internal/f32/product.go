@@ -84,9 +84,9 @@ func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, 
 	l.product(c, ldc, b, offsets, ldb, n, e, scratch)
 }
 
-// product reads b in place if its rows are equally far apart, by ldb, and
-// consist of aligned registers. Reading other rows for each strip of a would cost more than
-// packing them once.
+// product reads b in place if its rows are ldb apart and consist of aligned
+// registers. Reading other rows for each strip of a would cost more than packing
+// them once. If the rows are not equally far apart, ldb is 0.
 func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, ldb, n int, e *Epilogue, scratch []float32) {
 	checkMatrix("c", c, ldc, l.m, n)
 	checkBias(e, l.m)

@@ -69,7 +69,7 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.S
 	if err != nil {
 		return nil, err
 	}
-	// From here on, the inputs are z for all folds.
+	// Every fold needs z, so compute it once. Solutions then need no factor.
 	solveRight(blas.Trans, r.factor, v.f.x)
 	r.factor = blas64.General{}
 	samples, err := final.annotate(ctx, o.Dim, func(fold int) (solution, error) {
@@ -152,7 +152,8 @@ func appendNarrow(out []float32, m blas64.General) []float32 {
 // packedRows is the number of photos in a matrix that packed returns.
 const packedRows = 2048
 
-// packed returns the inputs of all photos as matrices q × packedRows.
+// packed returns the inputs of all photos as matrices of q × packedRows values,
+// of which the last may be narrower.
 func (v *validation) packed() (parts []*f32.Right) {
 	var values []float32
 	for from := 0; from < v.f.x.Rows; from += packedRows {
@@ -163,11 +164,13 @@ func (v *validation) packed() (parts []*f32.Right) {
 	return parts
 }
 
-// An annotator annotates the photos of one fold after the other.
+// An annotator annotates the photos of one fold after another and reuses its
+// memory.
 type annotator struct {
 	*validation
-	inputs                    []*f32.Right
-	vectors, cosines, scratch []float32 // vectors of all photos, dim × n
+	inputs           []*f32.Right // of all photos, from packed
+	vectors          []float32    // of all photos, dim × n
+	cosines, scratch []float32
 }
 
 // resized returns n values, with the memory of x if it is large enough.
