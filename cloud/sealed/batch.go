@@ -3,10 +3,10 @@ package sealed
 import (
 	"context"
 	"math/bits"
-	"runtime"
 
 	"cpar/internal/lattice"
 	"cpar/internal/mod48"
+	"cpar/internal/parallel"
 )
 
 // operandWords is the maximum number of 64-bit words prepared per request at a
@@ -56,11 +56,11 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies, requests []
 		}
 	}
 	prefetch(groups[0], 0)
+	var turn parallel.Turn
 	for at := groups[0]; at < groups[1]; at += mod48.TileRows {
-		if err := ctx.Err(); err != nil {
+		if err := turn.Yield(ctx); err != nil {
 			return err
 		}
-		runtime.Gosched() // other requests need a core for a moment
 		count := min(mod48.TileRows, groups[1]-at)
 		for t := range tiles {
 			now = ahead

@@ -3,7 +3,6 @@ package sealed
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"cpar"
 	"cpar/internal/lattice"
@@ -66,12 +65,12 @@ func (x *Index) evaluateSingly(ctx context.Context, replies, requests [][]byte, 
 		operands[i] = x.modulus.Prepare(words, k)
 	}
 	products := make([][mod48.Streams]uint64, k)
+	var turn parallel.Turn
 	quarter := (last - first + mod48.Streams - 1) / mod48.Streams
 	for at := range quarter {
-		if err := ctx.Err(); err != nil {
+		if err := turn.Yield(ctx); err != nil {
 			return err
 		}
-		runtime.Gosched() // other requests need a core for a moment
 		var matrices, words [mod48.Streams][]byte
 		var some [mod48.Streams][]uint64
 		var rows [mod48.Streams]int

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/internal/topk"
 )
 
@@ -50,8 +51,9 @@ func (o Options) gather(ctx context.Context, t task, chunks []chunk, visited []i
 func (t *task) read(ctx context.Context, chunks []chunk, queues []*topk.Queue) error {
 	var room [stride]uint32
 	var scores [stride]int64
+	var turn parallel.Turn
 	for len(chunks) > 0 {
-		if err := pause(ctx); err != nil {
+		if err := turn.Yield(ctx); err != nil {
 			return err
 		}
 		records, request := room[:0], chunks[0].request

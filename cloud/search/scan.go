@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -65,13 +64,6 @@ func (t *task) queues() []*topk.Queue {
 	return out
 }
 
-// pause yields the processor, which a search would otherwise occupy for
-// milliseconds.
-func pause(ctx context.Context) error {
-	runtime.Gosched()
-	return ctx.Err()
-}
-
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
 // scanPart scores records `first` to `last`−1 and pushes them to each request's
@@ -79,8 +71,9 @@ var scratches = sync.Pool{New: func() any { return new([]int64) }}
 func scanPart(ctx context.Context, run func(uint32, []int64), queues []*topk.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)
+	var turn parallel.Turn
 	for at := first; at < last; at += stride {
-		if err := pause(ctx); err != nil {
+		if err := turn.Yield(ctx); err != nil {
 			return err
 		}
 		n := min(stride, last-at) * len(queues)

@@ -4,6 +4,7 @@
 //	           Map: one result per task
 //	           Ranges: one range of tasks per worker
 //	           Runs: the same for work that can fail or panic
+//	           Turn: lets other goroutines run during long work
 //
 // Results must not depend on the assignment of tasks to cores.
 package parallel
