@@ -15,7 +15,7 @@ const operandWords = 3072
 
 type workspace struct {
 	tiles []mod48.Tile
-	rows  [][]uint64                  // one row of each request
+	rows  [][]byte                    // one row of each request
 	sums  [][mod48.MaxRequests]uint64 // of each tile, one after another
 }
 
@@ -27,10 +27,7 @@ func (x *Index) evaluateBatch(ctx context.Context, replies, requests [][]byte, f
 	// The number of rows in a group is a power of two. Taking a power of two at a
 	// time leaves no remainder.
 	some := min(1<<bits.Len(uint(operandWords/x.params.RowLen()|1))>>1, k)
-	w := workspace{tiles: make([]mod48.Tile, some), sums: make([][mod48.MaxRequests]uint64, some*mod48.TileRows)}
-	for range requests {
-		w.rows = append(w.rows, make([]uint64, x.params.RowLen()))
-	}
+	w := workspace{tiles: make([]mod48.Tile, some), rows: make([][]byte, len(requests)), sums: make([][mod48.MaxRequests]uint64, some*mod48.TileRows)}
 	for from := 0; from < k; from += some {
 		if err := x.multiply(ctx, &w, replies, requests, [2]int{first, last}, [2]int{from, min(from+some, k)}); err != nil {
 			return err
@@ -44,7 +41,7 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies, requests []
 	tiles := w.tiles[:rows[1]-rows[0]]
 	for i := range tiles {
 		for j, q := range requests {
-			lattice.Words(w.rows[j], p.Row(q, rows[0]+i))
+			w.rows[j] = p.Row(q, rows[0]+i)
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}

@@ -16,7 +16,7 @@ import (
 const few = 3
 
 // BatchSize returns the number of requests that are best answered together.
-// Sixteen requests take three to eleven times as long as one if the processor
+// Sixteen requests take three to nine times as long as one if the processor
 // supports mod48.Tiles, and otherwise six to fourteen times as long.
 func BatchSize() int64 {
 	if mod48.Tiles() {

@@ -46,16 +46,14 @@ var Calls = []Call{
 		return func() { o.Rows(dst, &matrices) }
 	}},
 	{"mod48", "Tile, 12 rows of 1,344 words by 16 requests", func() func() {
-		var requests [mod48.MaxRequests][]uint64
-		for i := range requests {
-			requests[i] = words(46, dim)
-		}
-		var r [mod48.TileRows][]byte
-		for i := range r {
-			r[i] = make([]byte, mod48.WordBytes*dim)
+		requests, r := make([][]byte, mod48.MaxRequests), make([][]byte, mod48.TileRows)
+		for _, packed := range [][][]byte{requests, r} {
+			for i := range packed {
+				packed[i] = make([]byte, mod48.WordBytes*dim)
+			}
 		}
 		if !mod48.Tiles() { // the server multiplies request by request, four rows at a time
-			o, dst := modulus.Prepare(requests[0], 1), make([][mod48.Streams]uint64, 1)
+			o, dst := modulus.Prepare(make([]uint64, dim), 1), make([][mod48.Streams]uint64, 1)
 			return func() {
 				for i := range len(requests) * len(r) / mod48.Streams {
 					o.Rows(dst, (*[mod48.Streams][]byte)(r[i*mod48.Streams%len(r):]))
@@ -63,8 +61,8 @@ var Calls = []Call{
 			}
 		}
 		t, dst := new(mod48.Tile), make([][mod48.MaxRequests]uint64, mod48.TileRows)
-		t.Set(modulus, requests[:])
-		return func() { t.Times(dst, r[:], nil) }
+		t.Set(modulus, requests)
+		return func() { t.Times(dst, r, nil) }
 	}},
 	{"mod48", "Evaluate, 32 polynomials at 64 points", func() func() {
 		t, p := modulus.NewTransform(words(46, points)), words(46, ring)

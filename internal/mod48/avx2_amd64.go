@@ -7,54 +7,64 @@ package mod48
 // foursAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.
 //
 //go:noescape
-func foursAVX2(c *[84]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+func foursAVX2(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
-// tile8AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 8 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.
+// tile8AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 8 requests, stride bytes apart. The rows follow 12 whose bytes from+ahead it prefetches.
 //
 //go:noescape
-func tile8AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, from int, x *uint64, stride int, blocks int, chunks int)
+func tile8AVX2(c *[85]uint64, sums *[384]uint64, rows *[24]*byte, count int, from int, ahead int, x *uint64, stride int, blocks int, chunks int)
 
-// tile16AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 16 requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.
+// tile16AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 16 requests, stride bytes apart. The rows follow 12 whose bytes from+ahead it prefetches.
 //
 //go:noescape
-func tile16AVX2(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count int, from int, x *uint64, stride int, blocks int, chunks int)
+func tile16AVX2(c *[85]uint64, sums *[384]uint64, rows *[24]*byte, count int, from int, ahead int, x *uint64, stride int, blocks int, chunks int)
 
 // closeTileAVX2 reduces the sums of `rows` rows, which begin at base plus `fixed`, and resets them to zero.
 //
 //go:noescape
-func closeTileAVX2(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, base *[2]uint64, fixed *[16]uint64, rows int)
+func closeTileAVX2(c *[85]uint64, dst *[16]uint64, sums *[384]uint64, base *[2]uint64, fixed *[16]uint64, rows int)
+
+// wordsAVX2 interleaves octets·8 words of eight packed rows, as operands of tiles.
+//
+//go:noescape
+func wordsAVX2(c *[85]uint64, dst *uint64, rows *[8]*byte, octets int)
+
+// factorsAVX2 interleaves octets·8 words of eight packed rows, as operands of tiles.
+//
+//go:noescape
+func factorsAVX2(c *[85]uint64, dst *uint64, rows *[8]*byte, octets int)
 
 // packAVX2 is Pack of pairs·2 words, whose sums are step bytes apart.
 //
 //go:noescape
-func packAVX2(c *[84]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step int, pairs int)
+func packAVX2(c *[85]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step int, pairs int)
 
 // cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.
 //
 //go:noescape
-func cutAVX2(c *[84]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+func cutAVX2(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
 
 // fieldsAVX2 is Fields of blocks·16 numbers.
 //
 //go:noescape
-func fieldsAVX2(c *[84]uint64, dst *uint64, b *byte, up int, blocks int)
+func fieldsAVX2(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
 
 // floatsAVX2 converts sixteens·16 words to float64, all below 2⁵².
 //
 //go:noescape
-func floatsAVX2(c *[84]uint64, p *uint64, sixteens int)
+func floatsAVX2(c *[85]uint64, p *uint64, sixteens int)
 
 // levelAVX2 computes one level of butterflies. Half a block has sixteens·16 float64.
 //
 //go:noescape
-func levelAVX2(c *[84]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+func levelAVX2(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
 
 // reduceAVX2 converts sixteens·16 float64 integers of up to 7q to words below q.
 //
 //go:noescape
-func reduceAVX2(c *[84]uint64, p *uint64, sixteens int)
+func reduceAVX2(c *[85]uint64, p *uint64, sixteens int)
 
 // productsAVX2 is Products of fours·4 rows of vectors·4 words.
 //
 //go:noescape
-func productsAVX2(c *[84]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
+func productsAVX2(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)

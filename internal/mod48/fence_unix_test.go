@@ -20,6 +20,8 @@ func TestKernelsStayWithinSlices(t *testing.T) {
 			x, y := words(r, m.c.q, n, 0, moulds[0]), words(r, m.c.q, n, 0, moulds[0])
 			b := guardpage.Bytes(t, WordBytes*n, atEnd)
 			copy(b, pack(y, 0))
+			q := guardpage.Bytes(t, WordBytes*n, atEnd)
+			copy(q, pack(x, 0))
 			want := slowDot(m.c.q, y, x)
 			AtEachLevel(func(l string) {
 				var products [1][Streams]uint64
@@ -29,7 +31,7 @@ func TestKernelsStayWithinSlices(t *testing.T) {
 					t.Fatalf("%v, %d words: Rows: %#x, correction %#x, want %#x", l, n, got, less, want)
 				}
 				var tile Tile
-				for _, requests := range [][][]uint64{{x, y, x}, {x, y, y, y, y, y, y, y, x}} {
+				for _, requests := range [][][]byte{{q, b, q}, {q, b, b, b, b, b, b, b, q}} {
 					tile.Set(m, requests)
 					var dst [3][MaxRequests]uint64
 					tile.Times(dst[:], [][]byte{b, b, b}, nil)

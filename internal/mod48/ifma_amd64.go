@@ -7,39 +7,39 @@ package mod48
 // foursIFMA is Rows for rows of blocks·16 words.
 //
 //go:noescape
-func foursIFMA(c *[84]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+func foursIFMA(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
 // tile8IFMA multiplies six rows of blocks·16 words, beginning at byte from, by 8 requests in groups stride bytes apart.
 //
 //go:noescape
-func tile8IFMA(c *[84]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
+func tile8IFMA(c *[85]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
 
 // tile16IFMA multiplies six rows of blocks·16 words, beginning at byte from, by 16 requests in groups stride bytes apart.
 //
 //go:noescape
-func tile16IFMA(c *[84]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
+func tile16IFMA(c *[85]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
 
 // cutIFMA is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.
 //
 //go:noescape
-func cutIFMA(c *[84]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+func cutIFMA(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
 
 // fieldsIFMA is Fields of blocks·16 numbers.
 //
 //go:noescape
-func fieldsIFMA(c *[84]uint64, dst *uint64, b *byte, up int, blocks int)
+func fieldsIFMA(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
 
 // levelIFMA computes one level of butterflies. Half a block has sixteens·16 words.
 //
 //go:noescape
-func levelIFMA(c *[84]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+func levelIFMA(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
 
 // reduceIFMA reduces sixteens·16 words below 4q modulo q.
 //
 //go:noescape
-func reduceIFMA(c *[84]uint64, p *uint64, sixteens int)
+func reduceIFMA(c *[85]uint64, p *uint64, sixteens int)
 
 // productsIFMA is Products of fours·4 rows of vectors·8 words.
 //
 //go:noescape
-func productsIFMA(c *[84]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
+func productsIFMA(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)

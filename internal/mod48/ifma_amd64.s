@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func foursIFMA(c *[84]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+// func foursIFMA(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, AVX512VL, MMX+
 TEXT ·foursIFMA(SB), NOSPLIT, $0-72
 	MOVQ      c+0(FP), AX
@@ -146,7 +146,7 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func tile8IFMA(c *[84]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
+// func tile8IFMA(c *[85]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, MMX+
 TEXT ·tile8IFMA(SB), NOSPLIT, $0-72
 	MOVQ   c+0(FP), AX
@@ -433,7 +433,7 @@ tile8IFMA_16_done:
 	VZEROUPPER
 	RET
 
-// func tile16IFMA(c *[84]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
+// func tile16IFMA(c *[85]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, stride int, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, MMX+
 TEXT ·tile16IFMA(SB), NOSPLIT, $0-72
 	MOVQ   c+0(FP), AX
@@ -901,7 +901,7 @@ tile16IFMA_16_done:
 	VZEROUPPER
 	RET
 
-// func cutIFMA(c *[84]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+// func cutIFMA(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
 // Requires: AVX, AVX512F
 TEXT ·cutIFMA(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -936,7 +936,7 @@ cut_done:
 	VZEROUPPER
 	RET
 
-// func fieldsIFMA(c *[84]uint64, dst *uint64, b *byte, up int, blocks int)
+// func fieldsIFMA(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
 // Requires: AVX, AVX512F, AVX512VBMI, AVX512VL, MMX+
 TEXT ·fieldsIFMA(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -974,7 +974,7 @@ fields_done:
 	VZEROUPPER
 	RET
 
-// func levelIFMA(c *[84]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+// func levelIFMA(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
 // Requires: AVX, AVX512F, AVX512IFMA
 TEXT ·levelIFMA(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
@@ -1051,7 +1051,7 @@ block_done:
 	VZEROUPPER
 	RET
 
-// func reduceIFMA(c *[84]uint64, p *uint64, sixteens int)
+// func reduceIFMA(c *[85]uint64, p *uint64, sixteens int)
 // Requires: AVX, AVX512F
 TEXT ·reduceIFMA(SB), NOSPLIT, $0-24
 	MOVQ         c+0(FP), AX
@@ -1083,7 +1083,7 @@ words_done:
 	VZEROUPPER
 	RET
 
-// func productsIFMA(c *[84]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
+// func productsIFMA(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
 // Requires: AVX, AVX2, AVX512F, AVX512IFMA, AVX512VL
 TEXT ·productsIFMA(SB), NOSPLIT, $0-48
 	MOVQ   c+0(FP), AX

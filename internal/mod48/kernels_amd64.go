@@ -22,7 +22,7 @@ func supported() []level {
 	return []level{plain}
 }
 
-func (c *constants) all() *[84]uint64 { return (*[84]uint64)(unsafe.Pointer(c)) }
+func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
 
 // multiply implements Rows for len(dst) rows of n words each (at most limit),
 // starting at word `from`.
@@ -46,26 +46,37 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	}
 }
 
-// soon is the prefetch distance of tiles with AVX2 in bytes. Rows shorter than
-// four times this distance prefetch the next tile instead.
-const soon = 512
+// soon is the prefetch distance of tiles with AVX2 in bytes.
+const soon = 384
+
+func (t *Tile) interleave(requests [][]byte, zeros []byte) {
+	for g := range t.groups {
+		var rows [lanes]*byte
+		for j := range rows {
+			rows[j] = unsafe.SliceData(zeros)
+			if i := g*lanes + j; i < len(requests) {
+				rows[j] = unsafe.SliceData(requests[i])
+			}
+		}
+		to := unsafe.SliceData(t.packed[g*lanes*t.n:])
+		if active == withAVX2 {
+			factorsAVX2(t.m.c.all(), to, &rows, t.n/8)
+		} else {
+			wordsAVX2(t.m.c.all(), to, &rows, t.n/8)
+		}
+	}
+}
 
 func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
-	n, tile := len(t.requests[0]), 6
+	n, tile := t.n, 6
 	if active == withAVX2 {
 		tile = TileRows
 	}
 	for first := 0; first < len(rows); first += tile {
-		var next [2*TileRows + 2]*byte // rows to prefetch, to multiply, and two to unpack
-		for q := range tile + 2 {
+		var next [2 * TileRows]*byte // rows to prefetch, then rows to multiply
+		for q := range tile {
 			i := min(first+q, len(rows)-1) // the last tile repeats the last row
-			if q < tile {
-				next[q] = unsafe.SliceData(ahead[i])
-				if active == withAVX2 && len(rows[i]) > 4*soon {
-					next[q] = unsafe.SliceData(rows[i][soon:])
-				}
-			}
-			next[TileRows+q] = unsafe.SliceData(rows[i])
+			next[q], next[TileRows+q] = unsafe.SliceData(ahead[i]), unsafe.SliceData(rows[i])
 		}
 		to := dst[first:min(first+tile, len(rows))]
 		if n == 0 {
@@ -97,7 +108,7 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 }
 
 func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, n int) {
-	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*len(t.requests[0]), (*[6][block]uint64)(unsafe.Pointer(&t.work.room))
+	c, x, stride, room := t.m.c.all(), &t.packed[lanes*at], 8*lanes*t.n, &t.work.room
 	if t.groups == 2 {
 		tile16IFMA(c, dst, room, rows, ahead, WordBytes*at, x, stride, n/block)
 		return
@@ -109,7 +120,7 @@ func (t *Tile) partIFMA(dst *[6][MaxRequests]uint64, rows, ahead *[6]*byte, at, 
 	}
 }
 
-func (t *Tile) partAVX2(dst [][MaxRequests]uint64, ahead *[2*TileRows + 2]*byte, at, n int) {
+func (t *Tile) partAVX2(dst [][MaxRequests]uint64, ahead *[2 * TileRows]*byte, at, n int) {
 	chunk := 2 // blocks, whose sums are exact
 	if t.m.c.bits == 48 {
 		chunk = 1
@@ -119,10 +130,18 @@ func (t *Tile) partAVX2(dst [][MaxRequests]uint64, ahead *[2*TileRows + 2]*byte,
 	if at > 0 {
 		fixed = new([MaxRequests]uint64)
 	}
-	t.chunksAVX2(ahead, len(dst), at, chunk, chunks)
-	t.chunksAVX2(ahead, len(dst), at+chunks*chunk*block, odd, min(odd, 1))
-	for i := range t.work.sums { // tile8AVX2 multiplies an even number of rows
-		clear(t.work.sums[i][len(dst):min(len(dst)+1, TileRows)])
+	// Prefetch the rows' next bytes. Near their ends, prefetch the beginnings of
+	// the rows ahead.
+	own, size := *ahead, WordBytes*t.n
+	copy(own[:TileRows], own[TileRows:])
+	distance := min(soon, size)
+	last := min((distance-1)/(chunk*blockBytes)+1, chunks)
+	t.chunksAVX2(&own, len(dst), at, distance, chunk, chunks-last)
+	t.chunksAVX2(ahead, len(dst), at+(chunks-last)*chunk*block, distance-size, chunk, last)
+	t.chunksAVX2(ahead, len(dst), at+chunks*chunk*block, distance-size, odd, min(odd, 1))
+	if len(dst) < TileRows { // tile8AVX2 multiplies an even number of rows
+		clear(t.work.sums[0][len(dst)][:])
+		clear(t.work.sums[1][len(dst)][:])
 	}
 	closeTileAVX2(t.m.c.all(), &dst[0], t.work.all(), &base, fixed, len(dst))
 }
@@ -155,17 +174,19 @@ func (m *Modulus) pack(dst [][]byte, at int, addends [][]uint64, sums *uint64, s
 	return done
 }
 
-func (w *workspace) all() *[832]uint64 { return (*[832]uint64)(unsafe.Pointer(w)) }
+func (w *workspace) all() *[384]uint64 { return (*[384]uint64)(unsafe.Pointer(&w.sums)) }
 
-// chunksAVX2 adds the products of chunks of some blocks to the workspace's sums.
-func (t *Tile) chunksAVX2(ahead *[2*TileRows + 2]*byte, count, at, blocks, chunks int) {
-	c, from, stride := t.m.c.all(), WordBytes*at, 8*lanes*len(t.requests[0])
+// chunksAVX2 adds the products of chunks of some blocks, beginning at word
+// `at`, to the workspace's sums. It prefetches the rows to prefetch `distance`
+// bytes further.
+func (t *Tile) chunksAVX2(rows *[2 * TileRows]*byte, count, at, distance, blocks, chunks int) {
+	c, from, stride := t.m.c.all(), WordBytes*at, 8*lanes*t.n
 	switch x := t.packed[lanes*at:]; {
 	case chunks == 0:
 	case t.groups == 1:
-		tile8AVX2(c, t.work.all(), ahead, count, from, &x[0], stride, blocks, chunks)
+		tile8AVX2(c, t.work.all(), rows, count, from, distance, &x[0], stride, blocks, chunks)
 	default:
-		tile16AVX2(c, t.work.all(), ahead, count, from, &x[0], stride, blocks, chunks)
+		tile16AVX2(c, t.work.all(), rows, count, from, distance, &x[0], stride, blocks, chunks)
 	}
 }
 

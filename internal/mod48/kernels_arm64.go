@@ -113,6 +113,8 @@ func (m *Modulus) close(low, cross, high uint64) uint64 {
 	return lessModulus(rest&m.c.mask+rest>>n*m.c.excess, m.c.q)
 }
 
+func (t *Tile) interleave([][]byte, []byte) {}
+
 func (t *Tile) times([][MaxRequests]uint64, [][]byte, [][]byte) {
 	panic("mod48: no tile kernels for arm64")
 }

@@ -98,7 +98,7 @@ func TestTimesAtLargestSums(t *testing.T) {
 		}
 		x = append(x, request)
 		AtEachLevel(func(l string) {
-			used.Set(m, x)
+			used.Set(m, packEach(x))
 			var dst [2][MaxRequests]uint64
 			used.Times(dst[:], [][]byte{pack(rows, 0), pack(opposed, 0)}, nil)
 			for i, row := range [][]uint64{rows, opposed} {
@@ -131,7 +131,7 @@ func testTimes(t *testing.T, r *rand.Rand, m *Modulus, of mould, n, requests, ro
 		}
 	}
 	AtEachLevel(func(l string) {
-		used.Set(m, x)
+		used.Set(m, packEach(x))
 		dst := make([][MaxRequests]uint64, rows+1)
 		for j := range dst[rows] {
 			dst[rows][j] = 7
@@ -197,7 +197,7 @@ func testPack[S [Streams]uint64 | [MaxRequests]uint64](t *testing.T, m *Modulus,
 func TestRowsAndTimesPanicOnWrongLengths(t *testing.T) {
 	m := New(moduli[0])
 	x, b := make([]uint64, 32), make([]byte, 32*WordBytes)
-	tile := func(requests ...[]uint64) *Tile {
+	tile := func(requests ...[]byte) *Tile {
 		t := new(Tile)
 		t.Set(m, requests)
 		return t
@@ -213,15 +213,15 @@ func TestRowsAndTimesPanicOnWrongLengths(t *testing.T) {
 			"a short matrix":      func() { m.Prepare(x, 2).Rows(make([][4]uint64, 2), &[4][]byte{b, b, b[: len(b)-1 : len(b)-1], b}) },
 			"another dst":         func() { m.Prepare(x, 2).Rows(make([][4]uint64, 1), &[4][]byte{b, b, b, b}) },
 			"no requests":         func() { tile() },
-			"too many requests":   func() { tile(make([][]uint64, MaxRequests+1)...) },
-			"unequal requests":    func() { tile(x, x[:16]) },
-			"requests of no tile": func() { tile(x[:8]) },
-			"a short row":         func() { tile(x).Times(make([][MaxRequests]uint64, 1), [][]byte{b[:len(b)-6]}, nil) },
-			"a short dst":         func() { tile(x).Times(make([][MaxRequests]uint64, 1), [][]byte{b, b}, nil) },
+			"too many requests":   func() { tile(make([][]byte, MaxRequests+1)...) },
+			"unequal requests":    func() { tile(b, b[:96]) },
+			"requests of no tile": func() { tile(b[:48]) },
+			"a short row":         func() { tile(b).Times(make([][MaxRequests]uint64, 1), [][]byte{b[:len(b)-6]}, nil) },
+			"a short dst":         func() { tile(b).Times(make([][MaxRequests]uint64, 1), [][]byte{b, b}, nil) },
 			"a short reply":       func() { Pack(m, [][]byte{b, b, b, b[:11:11]}, 0, [][]uint64{x[:2]}, make([][4]uint64, 2), 1) },
 			"short addends":       func() { Pack(m, [][]byte{b, b}, 0, [][]uint64{x[:2], x[:1:1]}, make([][4]uint64, 2), 1) },
 			"few sums":            func() { Pack(m, [][]byte{b, b}, 0, [][]uint64{x[:2]}, make([][4]uint64, 2), 2) },
-			"a short ahead":       func() { tile(x).Times(make([][MaxRequests]uint64, 2), [][]byte{b, b}, [][]byte{b}) },
+			"a short ahead":       func() { tile(b).Times(make([][MaxRequests]uint64, 2), [][]byte{b, b}, [][]byte{b}) },
 		} {
 			func() {
 				defer func() {

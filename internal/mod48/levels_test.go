@@ -44,6 +44,14 @@ func pack(x []uint64, off int) []byte {
 	return b
 }
 
+// packEach packs requests at different offsets.
+func packEach(x [][]uint64) (out [][]byte) {
+	for j, words := range x {
+		out = append(out, pack(words, j%8))
+	}
+	return out
+}
+
 func slowDot(q uint64, a, b []uint64) uint64 {
 	var sum, x, y big.Int
 	for i := range a {

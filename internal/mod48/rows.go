@@ -11,7 +11,7 @@ type Operand struct {
 	m     *Modulus
 	x     []uint64 // the request's rows
 	rows  int
-	fixed []uint64 // Modulus.fixed of each row, for AVX2
+	fixed []uint64 // missing from the products of each row, for AVX2
 	// prepared is the operand of the AVX2 and NEON kernels. For AVX2 it holds
 	// x as float64 (Modulus.factors). For NEON each word holds the two halves
 	// of a word of x, and four words follow every eight. They hold sums of two
@@ -31,8 +31,12 @@ func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	case withAVX2:
 		o.prepared = make([]uint64, len(x))
 		m.factors(o.prepared, x)
-		for k := range rows {
-			o.fixed = append(o.fixed, m.fixed(x[k*len(x)/rows:][:len(x)/rows]))
+		o.fixed = make([]uint64, rows)
+		zeros, sums := make([]byte, WordBytes*len(x)), make([][Streams]uint64, rows)
+		o.Rows(sums, &[Streams][]byte{zeros, zeros, zeros, zeros})
+		less := m.Correction(zeros[:len(zeros)/rows])
+		for k, sum := range sums {
+			o.fixed[k] = m.missing(sum[0], less)
 		}
 		return o
 	case withNEON:

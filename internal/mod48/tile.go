@@ -19,68 +19,63 @@ const (
 // multiplication by many rows. With Tiles, it is faster than Rows for four or
 // more requests.
 type Tile struct {
-	m        *Modulus
-	requests [][]uint64
-	// packed holds one or two zero-padded groups of lanes, which interleave the
-	// rows of eight requests. For AVX2 the words are float64.
-	packed []uint64
+	m      *Modulus
+	n      int        // words in a row
+	words  [][]uint64 // the requests, without kernels for tiles
+	packed []uint64   // one or two groups of eight zero-padded requests, interleaved; float64 for AVX2
 	groups int
-	// fixed holds Modulus.fixed of each request, for AVX2.
-	fixed [MaxRequests]uint64
-	work  *workspace
+	fixed  [MaxRequests]uint64 // missing from the products of each request, for AVX2
+	zeros  []byte              // a row
+	work   *workspace
 }
 
 // A workspace is the memory of the kernels. It is allocated, because that
 // aligns it to cache lines.
 type workspace struct {
 	sums [2][TileRows][MaxRequests]uint64 // for AVX2, zero between calls
-	room [TileRows + 2][2 * block]uint64
+	room [6][block]uint64                 // for IFMA
 }
 
-// Set makes t the operand of these rows, which must have the same length, and
-// reuses the memory of t. Without Tiles, it keeps a reference to requests.
-func (t *Tile) Set(m *Modulus, requests [][]uint64) {
+// Set makes t the operand of these packed rows, which must have the same length,
+// and reuses the memory of t.
+func (t *Tile) Set(m *Modulus, requests [][]byte) {
 	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
 	}
-	n := len(requests[0])
+	size := len(requests[0])
 	for _, x := range requests {
-		if len(x) != n || n%block != 0 {
+		if len(x) != size || size%blockBytes != 0 {
 			panic("mod48: requests of different lengths, or not of whole blocks")
 		}
 	}
-	t.m, t.requests, t.groups = m, append(t.requests[:0], requests...), (len(requests)+lanes-1)/lanes
+	t.m, t.n, t.groups = m, size/WordBytes, (len(requests)+lanes-1)/lanes
 	if !Tiles() {
+		t.words = make([][]uint64, len(requests))
+		for j, x := range requests {
+			for i := range t.n {
+				t.words[j] = append(t.words[j], word(x[WordBytes*i:]))
+			}
+		}
 		return
 	}
 	if t.work == nil {
 		t.work = new(workspace)
 	}
-	width := t.groups * lanes
-	if cap(t.packed) < width*n {
-		t.packed = make([]uint64, width*n)
+	if width := t.groups * lanes; cap(t.packed) < width*t.n {
+		t.packed = make([]uint64, width*t.n)
 	}
-	t.packed = t.packed[:width*n]
+	if len(t.zeros) < size {
+		t.zeros = make([]byte, size)
+	}
+	zeros := t.zeros[:size]
+	t.interleave(requests, zeros)
 	if active == withAVX2 {
-		for j, x := range requests {
-			t.fixed[j] = m.fixed(x)
-		}
-	}
-	// Interleave eight words of each request at a time, to fill cache lines
-	// before eviction.
-	for from := 0; from < n; from += lanes {
-		for j := range width {
-			var x [lanes]uint64
-			if j < len(requests) {
-				x = [lanes]uint64(requests[j][from:])
-			}
-			if active == withAVX2 {
-				m.factors(x[:], x[:])
-			}
-			to := t.packed[lanes*(j/lanes*n+from)+j%lanes:][:lanes*lanes-lanes+1]
-			for i, w := range x {
-				to[lanes*i] = w
-			}
+		var sums [1][MaxRequests]uint64
+		t.fixed = sums[0]
+		t.times(sums[:], [][]byte{zeros}, [][]byte{zeros})
+		less := m.Correction(zeros)
+		for j, sum := range sums[0] {
+			t.fixed[j] = m.missing(sum, less)
 		}
 	}
 }
@@ -92,7 +87,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {
-			if len(r) != WordBytes*len(t.requests[0]) {
+			if len(r) != WordBytes*t.n {
 				panic("mod48: rows differ in length from requests")
 			}
 		}
@@ -108,7 +103,7 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		return
 	}
 	for i, r := range rows {
-		for j, x := range t.requests {
+		for j, x := range t.words {
 			dst[i][j] = t.m.dotPlain(r, x)
 		}
 	}
@@ -127,22 +122,14 @@ func (m *Modulus) factors(dst, x []uint64) {
 
 // With AVX2, Rows and Times subtract 2^(bits−1) from the words of a row, and add
 // the products of words of a row, and of a request, that are four apart
-// (gen/tile_avx2.go). fixed returns what is missing for request x modulo q, and
-// Correction for a row. A sum of up to 2¹⁶ words fits in 64 bits, because words
-// are below 2⁴⁸.
+// (gen/tile_avx2.go). A row of zeros shows how much is missing for a request, and
+// Correction computes it for a row. A sum of up to 2¹⁶ words fits in 64 bits,
+// because words are below 2⁴⁸.
 
-func (m *Modulus) fixed(x []uint64) uint64 {
-	var hi, lo, h, l, c, sum uint64
-	for ; len(x) >= 8; x = x[8:] {
-		for i, y := range x[4:8] {
-			h, l = bits.Mul64(m.c.q-x[i], y)
-			lo, c = bits.Add64(lo, l, 0)
-			hi, sum = hi+h+c, sum+x[i]+y
-		}
-	}
-	h, l = bits.Mul64(sum, 1<<(m.c.bits-1))
-	lo, c = bits.Add64(lo, l, 0)
-	return bits.Rem64(hi+h+c, lo, m.c.q)
+// missing returns the number to add to the sum for a row of zeros with this
+// correction, whose product is zero.
+func (m *Modulus) missing(sum, correction uint64) uint64 {
+	return lessModulus(m.c.q-m.Add(sum, correction), m.c.q)
 }
 
 // Correction returns the difference between products of a packed row and the
@@ -164,7 +151,7 @@ func (m *Modulus) Correction(row []byte) uint64 {
 }
 
 // Tiles reports whether the processor has kernels for Tile. With them, sixteen
-// requests take three to eleven times as long as one.
+// requests take three to nine times as long as one.
 func Tiles() bool { return active == withIFMA || active == withAVX2 }
 
 // Pack adds addends to sums and packs the results: word i of dst[j], from byte

@@ -10,6 +10,8 @@ func (k kernels) avx2() {
 	k.tileAVX2(1)
 	k.tileAVX2(2)
 	k.closeTileAVX2()
+	k.requestsAVX2(false)
+	k.requestsAVX2(true)
 	k.packAVX2()
 	k.cutAVX2()
 	k.fieldsAVX2()
@@ -22,7 +24,7 @@ func (k kernels) avx2() {
 // Rows multiplies pairs of words as float64, like a tile (tile_avx2.go).
 
 func (k kernels) foursAVX2() {
-	p := k.Begin("foursAVX2", "func(c *[84]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+	p := k.Begin("foursAVX2", "func(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
 		"is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.", "c", "dst", "fixed", "rows", "x", "blocks")
 	c, dst, fixed, rows, x, blocks := p[0], p[1], p[2], p[3], p[4], p[5]
 	r := k.Params("r0", "r1", "r2", "r3")

@@ -123,7 +123,7 @@ func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtua
 }
 
 func (k kernels) foursIFMA() {
-	p := k.Begin("foursIFMA", "func(c *[84]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+	p := k.Begin("foursIFMA", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
 		"is Rows for rows of blocks·16 words.", "c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
 	r := k.Params("r0", "r1", "r2", "r3")
@@ -161,7 +161,7 @@ const tileRows = 6
 // lane sums one request, so lanes are never added up. Words of the rows are
 // unpacked sixteen at a time into memory (`room`) and broadcast one by one.
 func (k kernels) tileIFMA(name string, groups int) {
-	p := k.Begin(name, fmt.Sprintf("func(c *[84]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, stride, blocks int)", 8*groups),
+	p := k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, stride, blocks int)", 8*groups),
 		fmt.Sprintf("multiplies six rows of blocks·16 words, beginning at byte from, by %d requests in groups stride bytes apart.", 8*groups), "c", "room", "rows", "ahead", "x", "stride", "blocks", "from")
 	c, room, rows, ahead, x, stride, blocks, from := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
 	acc, carry := k.sums(tileRows*groups), k.ZMM() // acc[q*groups+g]

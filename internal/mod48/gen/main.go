@@ -47,7 +47,7 @@ const (
 	atFloat, atInverse, atFloat52           = 360, 368, 376
 	atFieldShifts, atFieldMask              = 384, 448
 	atFields, atQuads                       = 456, 584
-	atStarts, atOne                         = 648, 664
+	atStarts, atHalfQ, atOffset             = 648, 664, 672
 )
 
 // constant broadcasts the constant at offset off into a register as wide as

@@ -6,7 +6,7 @@ import (
 )
 
 func (k kernels) cutAVX2() {
-	p := k.Begin("cutAVX2", "func(c *[84]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
+	p := k.Begin("cutAVX2", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
 		"is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.", "c", "dst", "b", "sixteens", "over")
 	c, dst, b, sixteens, over := p[0], p[1], p[2], p[3], p[4]
 	last, drop, all := k.constant(c, atLast, k.YMM()), k.constant(c, atDrop, k.YMM()), k.YMM()
@@ -27,7 +27,7 @@ func (k kernels) cutAVX2() {
 }
 
 func (k kernels) fieldsAVX2() {
-	p := k.Begin("fieldsAVX2", "func(c *[84]uint64, dst *uint64, b *byte, up, blocks int)",
+	p := k.Begin("fieldsAVX2", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
 		"is Fields of blocks·16 numbers.", "c", "dst", "b", "blocks")
 	c, dst, b, blocks := p[0], p[1], p[2], p[3]
 	shifts, mask, up := k.YMM(), k.YMM(), k.YMM()
@@ -91,7 +91,7 @@ func (k kernels) float(p reg.GPVirtual, off int) reg.VecVirtual {
 // floatsAVX2 converts words to float64. The bits of a word become the mantissa
 // of 2⁵² plus the word.
 func (k kernels) floatsAVX2() {
-	a := k.Begin("floatsAVX2", "func(c *[84]uint64, p *uint64, sixteens int)",
+	a := k.Begin("floatsAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"converts sixteens·16 words to float64, all below 2⁵².", "c", "p", "sixteens")
 	zero := k.float(a[0], atFloat52)
 	k.wordsAVX2(a[1], a[2], func(x reg.VecVirtual) {
@@ -102,7 +102,7 @@ func (k kernels) floatsAVX2() {
 
 // reduceAVX2 converts float64 values to words below q.
 func (k kernels) reduceAVX2() {
-	a := k.Begin("reduceAVX2", "func(c *[84]uint64, p *uint64, sixteens int)",
+	a := k.Begin("reduceAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"converts sixteens·16 float64 integers of up to 7q to words below q.", "c", "p", "sixteens")
 	q, inverse, zero, none := k.float(a[0], atFloat), k.float(a[0], atInverse), k.float(a[0], atFloat52), k.YMM()
 	k.VXORPD(none, none, none)
@@ -120,7 +120,7 @@ func (k kernels) reduceAVX2() {
 }
 
 func (k kernels) levelAVX2() {
-	a := k.Begin("levelAVX2", "func(c *[84]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
+	a := k.Begin("levelAVX2", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
 		"computes one level of butterflies. Half a block has sixteens·16 float64.", "c", "p", "roots", "blocks", "sixteens")
 	c, p, roots, blocks, sixteens := a[0], a[1], a[2], a[3], a[4]
 	q := k.float(c, atFloat)
@@ -163,7 +163,7 @@ func (k kernels) levelAVX2() {
 //
 // No product exceeds 50 bits, so sums of 2,048 fit in a word.
 func (k kernels) productsAVX2() {
-	p := k.Begin("productsAVX2", "func(c *[84]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
+	p := k.Begin("productsAVX2", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
 		"is Products of fours·4 rows of vectors·4 words.", "c", "dst", "fours", "a", "b", "vectors")
 	c, dst, fours, a, b, vectors := p[0], p[1], p[2], p[3], p[4], p[5]
 	row := k.Part(vectors, 0, 0)

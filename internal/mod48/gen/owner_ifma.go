@@ -8,7 +8,7 @@ import (
 // cutIFMA cuts eight words at once. It computes q − 1 − x, which is negative if
 // x is too large.
 func (k kernels) cutIFMA() {
-	p := k.Begin("cutIFMA", "func(c *[84]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
+	p := k.Begin("cutIFMA", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
 		"is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.", "c", "dst", "b", "sixteens", "over")
 	c, dst, b, sixteens, over := p[0], p[1], p[2], p[3], p[4]
 	last, drop, all := k.ZMM(), k.ZMM(), k.ZMM()
@@ -33,7 +33,7 @@ func (k kernels) cutIFMA() {
 // fieldsIFMA reads eight fields at once. A byte shuffle moves each field to a
 // separate word.
 func (k kernels) fieldsIFMA() {
-	p := k.Begin("fieldsIFMA", "func(c *[84]uint64, dst *uint64, b *byte, up, blocks int)",
+	p := k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
 		"is Fields of blocks·16 numbers.", "c", "dst", "b", "blocks")
 	c, dst, b, blocks := p[0], p[1], p[2], p[3]
 	shifts, mask, up := k.ZMM(), k.ZMM(), k.ZMM()
@@ -67,7 +67,7 @@ func (k kernels) fieldsIFMA() {
 //
 //	x, y ─▶ x + w·y, x − w·y     w·y mod q, below 2q, is w·y − ⌊⌊w·2⁵²/q⌋·y/2⁵²⌋·q in 52 bits
 func (k kernels) levelIFMA() {
-	a := k.Begin("levelIFMA", "func(c *[84]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
+	a := k.Begin("levelIFMA", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
 		"computes one level of butterflies. Half a block has sixteens·16 words.", "c", "p", "roots", "blocks", "sixteens")
 	c, p, roots, blocks, sixteens := a[0], a[1], a[2], a[3], a[4]
 	q, twice, low := k.ZMM(), k.ZMM(), k.ZMM()
@@ -114,7 +114,7 @@ func (k kernels) levelIFMA() {
 }
 
 func (k kernels) reduceIFMA() {
-	a := k.Begin("reduceIFMA", "func(c *[84]uint64, p *uint64, sixteens int)",
+	a := k.Begin("reduceIFMA", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"reduces sixteens·16 words below 4q modulo q.", "c", "p", "sixteens")
 	c, p, sixteens := a[0], a[1], a[2]
 	q, twice := k.ZMM(), k.ZMM()
@@ -136,7 +136,7 @@ func (k kernels) reduceIFMA() {
 }
 
 func (k kernels) productsIFMA() {
-	p := k.Begin("productsIFMA", "func(c *[84]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
+	p := k.Begin("productsIFMA", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
 		"is Products of fours·4 rows of vectors·8 words.", "c", "dst", "fours", "a", "b", "vectors")
 	c, dst, fours, a, b, vectors := p[0], p[1], p[2], p[3], p[4], p[5]
 	row := k.Part(vectors, 0, 0)

@@ -12,9 +12,9 @@ import (
 //	(x₀+y₁)·(x₁+y₀) = x₀y₀ + x₁y₁ + x₀x₁ + y₀y₁
 //
 // A pair of a row's words x and a request's words y thus takes one product.
-// Correction computes the sum of x₀x₁, and Tile.Set the sum of y₀y₁. Half a
-// power of two is subtracted from x, so that a factor has at most as many bits
-// as the modulus. The words of a pair are four apart.
+// Correction computes the sum of x₀x₁, and the product with a row of zeros shows
+// the sum of y₀y₁. Half a power of two is subtracted from x, so that a factor
+// has at most as many bits as the modulus. The words of a pair are four apart.
 //
 // Fused multiplication gives the exact error of a sum. The lanes of high begin
 // at 1.5·2¹⁰⁰. Products are below 2⁹⁴ for a modulus of 47 bits and 2⁹⁶ for 48,
@@ -28,16 +28,12 @@ import (
 // bits of high and low are therefore their starts plus integers, which are
 // summed as integers.
 //
-// A pair takes two multiplications and four additions, of which one is written
-// as a multiplication by one, because some processors have two units for each.
-// Such processors take at least 1.5 cycles for a pair and four requests, where two
-// products would take two.
+// A pair and four requests thus take two multiplications and four additions.
+// Processors with three vector units need at least two cycles for them, and 2.7
+// for two single products.
 
-const tileRowsAVX2 = 12
-
-// These are the offsets of mod48.workspace: high and low sums of each row and
-// request, and unpacked words.
-const atLow, atRoom, roomRow = tileRowsAVX2 * 128, tileRowsAVX2 * 256, 32 * 8
+// In the workspace, the low sums of twelve rows follow the high sums.
+const tileRowsAVX2, atLow = 12, 12 * 128
 
 // tileAVX2 multiplies up to twelve rows by one or two groups of eight interleaved
 // requests, in steps of two rows by a group, or one by two. The sums of a row
@@ -46,34 +42,21 @@ func (k kernels) tileAVX2(groups int) {
 	// Counts and the stride stay in memory, because a kernel has no stack frame
 	// in which to save the last register.
 	name := fmt.Sprintf("tile%dAVX2", 8*groups)
-	p := k.Begin(name, "func(c *[84]uint64, work *[832]uint64, ahead *[26]*byte, count, from int, x *uint64, stride, blocks, chunks int)",
-		fmt.Sprintf("multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by %d requests, stride bytes apart. The rows follow 12 that it prefetches and precede two that it may read.", 8*groups), "c", "from", "x", "chunks")
+	p := k.Begin(name, "func(c *[85]uint64, sums *[384]uint64, rows *[24]*byte, count, from, ahead int, x *uint64, stride, blocks, chunks int)",
+		fmt.Sprintf("multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by %d requests, stride bytes apart. The rows follow 12 whose bytes from+ahead it prefetches.", 8*groups), "c", "from", "x", "chunks")
 	c, from, x, chunks := p[0], p[1], p[2], p[3]
-	one, zero := k.float(c, atOne), k.float(c, atFloat52)
+	zero := k.float(c, atFloat52)
 	k.Count(name+"_chunk", chunks, func() {
-		p := k.Params("work", "ahead", "count")
+		p := k.Params("sums", "rows", "count")
 		sum, list, steps := p[0], p[1], p[2]
-		room := k.Part(sum, 0, 0)
-		k.Advance(atRoom, room)
-		// Unpack the rows of the first step.
-		rows, octets := k.rowsAVX2(list, from, 2/groups, 0)
-		to := k.Part(room, 0, 0)
-		k.Count(name+"_first", octets, func() {
-			for part := range 4 / groups {
-				k.unpackAVX2(c, zero, rows, to, part, 0)
-			}
-			k.Advance(blockBytes/2, rows...)
-			k.Advance(64, to)
-		})
 		if groups == 1 {
 			k.INCQ(steps)
 			k.SHRQ(Imm(1), steps)
 		}
 		k.Count(name+"_step", steps, func() {
-			k.pairsAVX2(name, groups, c, sum, list, from, room, x, one, zero)
+			k.pairsAVX2(name, groups, c, sum, list, from, x, zero)
 			k.Advance(128*2/groups, sum)
 			k.Advance(8*2/groups, list)
-			k.Advance(roomRow*2/groups, room)
 		})
 		size := k.Params("blocks")[0]
 		k.SHLQ(Imm(5), size)
@@ -86,50 +69,26 @@ func (k kernels) tileAVX2(groups int) {
 	k.End()
 }
 
-// rowsAVX2 returns the addresses of a chunk of n rows of the list, beginning at
-// number `first`, and the number of groups of eight words in a chunk.
-func (k kernels) rowsAVX2(list, from reg.GPVirtual, n, first int) (rows []reg.GPVirtual, octets reg.GPVirtual) {
-	rows, octets = make([]reg.GPVirtual, n), k.Params("blocks")[0]
-	k.ADDQ(octets, octets)
-	for q := range rows {
-		rows[q] = k.GP64()
-		k.MOVQ(at(list, 8*(tileRowsAVX2+first+q)), rows[q])
-		k.ADDQ(from, rows[q])
-	}
-	return rows, octets
-}
-
-// unpackAVX2 unpacks four words: the first (part 0) or last of eight words of
-// the first row, or of the second row (parts 2 and 3). The bits of a word
-// become the mantissa of 2⁵² plus the word. Requests lack 2⁵².
-func (k kernels) unpackAVX2(c reg.GPVirtual, zero reg.VecVirtual, rows []reg.GPVirtual, room reg.GPVirtual, part, off int) {
-	v, q, half := k.YMM(), part/2, part%2
-	k.VBROADCASTI128(at(rows[q], 24*half), v)
-	k.VINSERTI128(Imm(1), at(rows[q], 24*half+12-4*half), v, v) // stay within the row
-	k.VPSHUFB(at(c, atWhole+64*half), v, v)
-	k.VPOR(zero, v, v)
-	k.VMOVDQU(v, at(room, off+roomRow*q+32*half))
-}
-
 // pairsAVX2 adds the products of a chunk of two rows and eight requests, or one
-// row and sixteen, to sums. It unpacks the rows of the next step between the
-// products, because units that unpack are otherwise idle then.
-func (k kernels) pairsAVX2(name string, groups int, c, sums, list, from, room, group reg.GPVirtual, one, zero reg.VecVirtual) {
+// row and sixteen, to sums.
+func (k kernels) pairsAVX2(name string, groups int, c, sums, list, from, group reg.GPVirtual, zero reg.VecVirtual) {
 	type sum struct{ high, low reg.VecVirtual }
-	acc := make([][]sum, 2/groups)
+	acc, rows := make([][]sum, 2/groups), make([]reg.GPVirtual, 2/groups)
 	for q := range acc {
 		for range 2 * groups {
 			acc[q] = append(acc[q], sum{k.float(c, atStarts), k.float(c, atStarts+8)})
 		}
-		ahead := k.GP64()
-		k.MOVQ(at(list, 8*q), ahead)
+		ahead := k.Params("ahead")[0]
 		k.ADDQ(from, ahead)
+		k.ADDQ(at(list, 8*q), ahead)
 		for off := 0; off < 2*blockBytes; off += 64 {
 			k.PREFETCHT0(at(ahead, off))
 		}
+		rows[q] = k.Part(from, 0, 0)
+		k.ADDQ(at(list, 8*(tileRowsAVX2+q)), rows[q])
 	}
-	rows, octets := k.rowsAVX2(list, from, 2/groups, 2/groups)
-	x, b := k.Part(room, 0, 0), k.Part(group, 0, 0)
+	octets, b := k.Params("blocks")[0], k.Part(group, 0, 0)
+	k.ADDQ(octets, octets)
 	var stride reg.GPVirtual
 	if groups == 2 {
 		stride = k.Params("stride")[0]
@@ -144,24 +103,20 @@ func (k kernels) pairsAVX2(name string, groups int, c, sums, list, from, room, g
 	k.Count(name+"_octet", octets, func() {
 		for i := range 4 {
 			for q := range acc {
-				x0, x1 := k.float(x, roomRow*q+8*i), k.float(x, roomRow*q+8*i+32)
+				x0, x1 := k.wordAVX2(rows[q], i, zero), k.wordAVX2(rows[q], i+4, zero)
 				for g, s := range acc[q] {
 					u, v, old := k.YMM(), k.YMM(), k.YMM()
 					k.VADDPD(y(i+4, g), x0, u)
 					k.VADDPD(y(i, g), x1, v)
 					k.VMOVAPD(s.high, old)
 					k.VFMADD231PD(v, u, s.high)
-					k.VFNMADD231PD(one, s.high, old)
+					k.VSUBPD(s.high, old, old)
 					k.VFMADD213PD(old, v, u)
 					k.VADDPD(u, s.low, s.low)
 				}
 			}
-			if i < 4/groups {
-				k.unpackAVX2(c, zero, rows, x, i, roomRow*2/groups)
-			}
 		}
 		k.Advance(blockBytes/2, rows...)
-		k.Advance(64, x)
 		k.Advance(8*64, b)
 	})
 	for q := range acc {
@@ -172,6 +127,83 @@ func (k kernels) pairsAVX2(name string, groups int, c, sums, list, from, room, g
 	}
 }
 
+// wordAVX2 broadcasts word i of eight. The bits of the word become the mantissa
+// of 2⁵² plus the word. Requests lack 2⁵².
+func (k kernels) wordAVX2(row reg.GPVirtual, i int, zero reg.VecVirtual) reg.VecVirtual {
+	if i == 7 { // stay within the row
+		w := k.float(row, 6*i-2)
+		k.VPSRLQ(Imm(16), w, w)
+		k.VPOR(zero, w, w)
+		return w
+	}
+	w := k.float(row, 6*i)
+	k.VPBLENDW(Imm(0x88), zero, w, w)
+	return w
+}
+
+// requestsAVX2 prepares eight requests for a tile, as words (for IFMA) or as
+// float64, in which words above q/2 become negative, and 2⁵² and 2^(bits−1) are
+// subtracted. It transposes four words of four requests at a time.
+func (k kernels) requestsAVX2(floats bool) {
+	name := "wordsAVX2"
+	if floats {
+		name = "factorsAVX2"
+	}
+	p := k.Begin(name, "func(c *[85]uint64, dst *uint64, rows *[8]*byte, octets int)",
+		"interleaves octets·8 words of eight packed rows, as operands of tiles.", "c", "dst", "rows", "octets")
+	c, dst, octets := p[0], p[1], p[3]
+	rows := make([]reg.GPVirtual, 8)
+	for j := range rows {
+		rows[j] = k.GP64()
+		k.MOVQ(at(p[2], 8*j), rows[j])
+	}
+	k.Count(name+"_octet", octets, func() {
+		for i := range 4 { // four words of four requests
+			half, first := i/2, i%2*4
+			var w [4]reg.VecVirtual
+			for j := range w {
+				w[j] = k.unpackAVX2(c, rows[first+j], half)
+				if floats {
+					k.factorAVX2(c, w[j])
+				}
+			}
+			var pairs [4]reg.VecVirtual
+			for j := range pairs {
+				pairs[j] = k.YMM()
+			}
+			k.VPUNPCKLQDQ(w[1], w[0], pairs[0])
+			k.VPUNPCKHQDQ(w[1], w[0], pairs[1])
+			k.VPUNPCKLQDQ(w[3], w[2], pairs[2])
+			k.VPUNPCKHQDQ(w[3], w[2], pairs[3])
+			for j := range w {
+				k.VPERM2I128(Imm(uint64(0x20+0x11*(j/2))), pairs[2+j%2], pairs[j%2], w[j])
+				k.VMOVDQU(w[j], at(dst, 64*(4*half+j)+8*first))
+			}
+		}
+		k.Advance(blockBytes/2, rows...)
+		k.Advance(8*64, dst)
+	})
+	k.End()
+}
+
+// unpackAVX2 returns the first or last four of eight words.
+func (k kernels) unpackAVX2(c, row reg.GPVirtual, half int) reg.VecVirtual {
+	v := k.YMM()
+	k.VBROADCASTI128(at(row, 24*half), v)
+	k.VINSERTI128(Imm(1), at(row, 24*half+12-4*half), v, v) // stay within the row
+	k.VPSHUFB(at(c, atWhole+64*half), v, v)
+	return v
+}
+
+func (k kernels) factorAVX2(c reg.GPVirtual, w reg.VecVirtual) {
+	over := k.YMM()
+	k.VPCMPGTQ(k.constant(c, atHalfQ, w), w, over) // w > q/2
+	k.VPAND(k.constant(c, atFloat, w), over, over)
+	k.VPOR(k.constant(c, atFloat52, w), w, w)
+	k.VSUBPD(over, w, w)
+	k.VSUBPD(k.constant(c, atOffset, w), w, w)
+}
+
 // addSum adds integers to those in memory.
 func (k kernels) addSum(v reg.VecVirtual, m Mem) {
 	k.VPADDQ(m, v, v)
@@ -179,7 +211,7 @@ func (k kernels) addSum(v reg.VecVirtual, m Mem) {
 }
 
 func (k kernels) closeTileAVX2() {
-	p := k.Begin("closeTileAVX2", "func(c *[84]uint64, dst *[16]uint64, sums *[832]uint64, base *[2]uint64, fixed *[16]uint64, rows int)",
+	p := k.Begin("closeTileAVX2", "func(c *[85]uint64, dst *[16]uint64, sums *[384]uint64, base *[2]uint64, fixed *[16]uint64, rows int)",
 		"reduces the sums of `rows` rows, which begin at base plus `fixed`, and resets them to zero.", "c", "dst", "sums", "fixed", "rows")
 	c, dst, sums, fixed, rows := p[0], p[1], p[2], p[3], p[4]
 	loaded := map[int]reg.VecVirtual{}
@@ -205,7 +237,7 @@ func (k kernels) closeTileAVX2() {
 
 // packAVX2 takes two sums of each of four columns at a time.
 func (k kernels) packAVX2() {
-	p := k.Begin("packAVX2", "func(c *[84]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step, pairs int)",
+	p := k.Begin("packAVX2", "func(c *[85]uint64, dst *[4]*byte, addends *[4]*uint64, sums *uint64, step, pairs int)",
 		"is Pack of pairs·2 words, whose sums are step bytes apart.", "c", "dst", "addends", "sums", "step", "pairs")
 	sums, step, pairs := p[3], p[4], p[5]
 	q := k.constant(p[0], atQ, k.YMM())
