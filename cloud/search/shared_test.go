@@ -59,8 +59,7 @@ func TestSharedBatchEqualsSingles(t *testing.T) {
 	}
 }
 
-// A counted context counts checks for errors, which parallel.Turn combines with
-// yields.
+// A counted context counts calls of Err. Yield of parallel.Turn calls it once.
 type counted struct {
 	context.Context
 	checks atomic.Int64

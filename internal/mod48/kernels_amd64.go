@@ -177,8 +177,8 @@ func (m *Modulus) pack(dst [][]byte, at int, addends [][]uint64, sums *uint64, s
 func (w *workspace) all() *[384]uint64 { return (*[384]uint64)(unsafe.Pointer(&w.sums)) }
 
 // chunksAVX2 adds the products of chunks of some blocks, beginning at word
-// `at`, to the workspace's sums. It prefetches the rows to prefetch `distance`
-// bytes further.
+// `at`, to the workspace's sums. It prefetches the first TileRows rows of the
+// list, `distance` bytes ahead of the words that it multiplies.
 func (t *Tile) chunksAVX2(rows *[2 * TileRows]*byte, count, at, distance, blocks, chunks int) {
 	c, from, stride := t.m.c.all(), WordBytes*at, 8*lanes*t.n
 	switch x := t.packed[lanes*at:]; {

@@ -122,12 +122,13 @@ func (m *Modulus) factors(dst, x []uint64) {
 
 // With AVX2, Rows and Times subtract 2^(bits−1) from the words of a row, and add
 // the products of words of a row, and of a request, that are four apart
-// (gen/tile_avx2.go). A row of zeros shows how much is missing for a request, and
-// Correction computes it for a row. A sum of up to 2¹⁶ words fits in 64 bits,
-// because words are below 2⁴⁸.
+// (gen/tile_avx2.go). Both terms that depend only on the request are measured with
+// a row of zeros, and Correction computes the term that depends only on the row.
+// A sum of up to 2¹⁶ words fits in 64 bits, because words are below 2⁴⁸.
 
-// missing returns the number to add to the sum for a row of zeros with this
-// correction, whose product is zero.
+// missing returns the constant to add to all products with a request, given the
+// kernel's sum for a row of zeros and the correction of that row. With it, the
+// product with this row is zero.
 func (m *Modulus) missing(sum, correction uint64) uint64 {
 	return lessModulus(m.c.q-m.Add(sum, correction), m.c.q)
 }
