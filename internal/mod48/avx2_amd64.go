@@ -4,10 +4,15 @@
 
 package mod48
 
-// foursAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.
+// foursAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row. innerAVX2 reads four bytes before and after the rows.
 //
 //go:noescape
 func foursAVX2(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+
+// innerAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row. innerAVX2 reads four bytes before and after the rows.
+//
+//go:noescape
+func innerAVX2(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
 // tile8AVX2 multiplies `count` rows of chunks·blocks·16 words, beginning at byte from, by 8 requests, stride bytes apart. The rows follow 12 whose bytes from+ahead it prefetches.
 //

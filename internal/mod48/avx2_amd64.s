@@ -18,9 +18,9 @@ TEXT ·foursAVX2(SB), NOSPLIT, $0-88
 	MOVQ  r2+56(FP), R10
 	MOVQ  r3+64(FP), R11
 	TESTQ BX, BX
-	JZ    row_done
+	JZ    foursAVX2_row_done
 
-row:
+foursAVX2_row:
 	MOVQ         SI, R12
 	MOVQ         base+16(FP), R13
 	VPBROADCASTQ (R13), Y0
@@ -37,17 +37,17 @@ row:
 	ANDQ         $0x03, R14
 	INCQ         R14
 	TESTQ        R13, R13
-	JZ           first_chunk_done
+	JZ           foursAVX2_first_chunk_done
 
-first_chunk:
+foursAVX2_first_chunk:
 	VBROADCASTSD 648(AX), Y6
 	VBROADCASTSD 656(AX), Y7
 	VBROADCASTSD 648(AX), Y8
 	VBROADCASTSD 656(AX), Y9
 	TESTQ        R14, R14
-	JZ           first_done
+	JZ           foursAVX2_first_done
 
-first:
+foursAVX2_first:
 	VBROADCASTI128 (R8), Y10
 	VINSERTI128    $0x01, 12(R8), Y10, Y10
 	VPSHUFB        224(AX), Y10, Y10
@@ -112,18 +112,18 @@ first:
 	ADDQ           $0x00000060, R9
 	ADDQ           $0x00000080, R12
 	DECQ           R14
-	JNZ            first
+	JNZ            foursAVX2_first
 
-first_done:
+foursAVX2_first_done:
 	MOVQ   $0x00000004, R14
 	VPADDQ Y6, Y0, Y0
 	VPADDQ Y7, Y1, Y1
 	VPADDQ Y8, Y2, Y2
 	VPADDQ Y9, Y3, Y3
 	DECQ   R13
-	JNZ    first_chunk
+	JNZ    foursAVX2_first_chunk
 
-first_chunk_done:
+foursAVX2_first_chunk_done:
 	VPUNPCKLQDQ  Y2, Y0, Y4
 	VPUNPCKHQDQ  Y2, Y0, Y0
 	VPADDQ       Y0, Y4, Y4
@@ -145,17 +145,17 @@ first_chunk_done:
 	ANDQ         $0x03, R13
 	INCQ         R13
 	TESTQ        R12, R12
-	JZ           second_chunk_done
+	JZ           foursAVX2_second_chunk_done
 
-second_chunk:
+foursAVX2_second_chunk:
 	VBROADCASTSD 648(AX), Y8
 	VBROADCASTSD 656(AX), Y9
 	VBROADCASTSD 648(AX), Y10
 	VBROADCASTSD 656(AX), Y11
 	TESTQ        R13, R13
-	JZ           second_done
+	JZ           foursAVX2_second_done
 
-second:
+foursAVX2_second:
 	VBROADCASTI128 (R10), Y12
 	VINSERTI128    $0x01, 12(R10), Y12, Y12
 	VPSHUFB        224(AX), Y12, Y12
@@ -220,18 +220,18 @@ second:
 	ADDQ           $0x00000060, R11
 	ADDQ           $0x00000080, SI
 	DECQ           R13
-	JNZ            second
+	JNZ            foursAVX2_second
 
-second_done:
+foursAVX2_second_done:
 	MOVQ   $0x00000004, R13
 	VPADDQ Y8, Y1, Y1
 	VPADDQ Y9, Y2, Y2
 	VPADDQ Y10, Y3, Y3
 	VPADDQ Y11, Y5, Y5
 	DECQ   R12
-	JNZ    second_chunk
+	JNZ    foursAVX2_second_chunk
 
-second_chunk_done:
+foursAVX2_second_chunk_done:
 	VPUNPCKLQDQ  Y3, Y1, Y6
 	VPUNPCKHQDQ  Y3, Y1, Y1
 	VPADDQ       Y1, Y6, Y6
@@ -279,9 +279,282 @@ second_chunk_done:
 	VMOVDQU      Y0, (CX)
 	ADDQ         $0x00000020, CX
 	DECQ         BX
-	JNZ          row
+	JNZ          foursAVX2_row
 
-row_done:
+foursAVX2_row_done:
+	VZEROUPPER
+	RET
+
+// func innerAVX2(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·innerAVX2(SB), NOSPLIT, $0-88
+	MOVQ  c+0(FP), AX
+	MOVQ  dst+8(FP), CX
+	MOVQ  fixed+24(FP), DX
+	MOVQ  rows+32(FP), BX
+	MOVQ  x+72(FP), SI
+	MOVQ  blocks+80(FP), DI
+	MOVQ  r0+40(FP), R8
+	MOVQ  r1+48(FP), R9
+	MOVQ  r2+56(FP), R10
+	MOVQ  r3+64(FP), R11
+	TESTQ BX, BX
+	JZ    innerAVX2_row_done
+
+innerAVX2_row:
+	MOVQ         SI, R12
+	MOVQ         base+16(FP), R13
+	VPBROADCASTQ (R13), Y0
+	VPBROADCASTQ 8(R13), Y1
+	VPBROADCASTQ (R13), Y2
+	VPBROADCASTQ 8(R13), Y3
+	VBROADCASTSD 376(AX), Y4
+	VMOVDQU      256(AX), Y5
+	MOVQ         DI, R13
+	MOVQ         DI, R14
+	ADDQ         $0x03, R13
+	SHRQ         $0x02, R13
+	DECQ         R14
+	ANDQ         $0x03, R14
+	INCQ         R14
+	TESTQ        R13, R13
+	JZ           innerAVX2_first_chunk_done
+
+innerAVX2_first_chunk:
+	VBROADCASTSD 648(AX), Y6
+	VBROADCASTSD 656(AX), Y7
+	VBROADCASTSD 648(AX), Y8
+	VBROADCASTSD 656(AX), Y9
+	TESTQ        R14, R14
+	JZ           innerAVX2_first_done
+
+innerAVX2_first:
+	VMOVDQU     -4(R8), Y10
+	VPSHUFB     Y5, Y10, Y10
+	VPOR        Y4, Y10, Y10
+	VADDPD      32(R12), Y10, Y10
+	VMOVDQU     20(R8), Y11
+	VPSHUFB     Y5, Y11, Y11
+	VPOR        Y4, Y11, Y11
+	VADDPD      (R12), Y11, Y11
+	PREFETCHT0  2560(R8)
+	VMOVAPD     Y6, Y12
+	VFMADD231PD Y11, Y10, Y6
+	VSUBPD      Y6, Y12, Y12
+	VFMADD213PD Y12, Y11, Y10
+	VADDPD      Y10, Y7, Y7
+	VMOVDQU     -4(R9), Y10
+	VPSHUFB     Y5, Y10, Y10
+	VPOR        Y4, Y10, Y10
+	VADDPD      32(R12), Y10, Y10
+	VMOVDQU     20(R9), Y11
+	VPSHUFB     Y5, Y11, Y11
+	VPOR        Y4, Y11, Y11
+	VADDPD      (R12), Y11, Y11
+	PREFETCHT0  2560(R9)
+	VMOVAPD     Y8, Y12
+	VFMADD231PD Y11, Y10, Y8
+	VSUBPD      Y8, Y12, Y12
+	VFMADD213PD Y12, Y11, Y10
+	VADDPD      Y10, Y9, Y9
+	VMOVDQU     44(R8), Y10
+	VPSHUFB     Y5, Y10, Y10
+	VPOR        Y4, Y10, Y10
+	VADDPD      96(R12), Y10, Y10
+	VMOVDQU     68(R8), Y11
+	VPSHUFB     Y5, Y11, Y11
+	VPOR        Y4, Y11, Y11
+	VADDPD      64(R12), Y11, Y11
+	PREFETCHT0  2608(R8)
+	VMOVAPD     Y6, Y12
+	VFMADD231PD Y11, Y10, Y6
+	VSUBPD      Y6, Y12, Y12
+	VFMADD213PD Y12, Y11, Y10
+	VADDPD      Y10, Y7, Y7
+	VMOVDQU     44(R9), Y10
+	VPSHUFB     Y5, Y10, Y10
+	VPOR        Y4, Y10, Y10
+	VADDPD      96(R12), Y10, Y10
+	VMOVDQU     68(R9), Y11
+	VPSHUFB     Y5, Y11, Y11
+	VPOR        Y4, Y11, Y11
+	VADDPD      64(R12), Y11, Y11
+	PREFETCHT0  2608(R9)
+	VMOVAPD     Y8, Y12
+	VFMADD231PD Y11, Y10, Y8
+	VSUBPD      Y8, Y12, Y12
+	VFMADD213PD Y12, Y11, Y10
+	VADDPD      Y10, Y9, Y9
+	ADDQ        $0x00000060, R8
+	ADDQ        $0x00000060, R9
+	ADDQ        $0x00000080, R12
+	DECQ        R14
+	JNZ         innerAVX2_first
+
+innerAVX2_first_done:
+	MOVQ   $0x00000004, R14
+	VPADDQ Y6, Y0, Y0
+	VPADDQ Y7, Y1, Y1
+	VPADDQ Y8, Y2, Y2
+	VPADDQ Y9, Y3, Y3
+	DECQ   R13
+	JNZ    innerAVX2_first_chunk
+
+innerAVX2_first_chunk_done:
+	VPUNPCKLQDQ  Y2, Y0, Y4
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPADDQ       Y0, Y4, Y4
+	VPUNPCKLQDQ  Y3, Y1, Y0
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	MOVQ         base+16(FP), R12
+	VPBROADCASTQ (R12), Y1
+	VPBROADCASTQ 8(R12), Y2
+	VPBROADCASTQ (R12), Y3
+	VPBROADCASTQ 8(R12), Y5
+	VBROADCASTSD 376(AX), Y6
+	VMOVDQU      256(AX), Y7
+	MOVQ         DI, R12
+	MOVQ         DI, R13
+	ADDQ         $0x03, R12
+	SHRQ         $0x02, R12
+	DECQ         R13
+	ANDQ         $0x03, R13
+	INCQ         R13
+	TESTQ        R12, R12
+	JZ           innerAVX2_second_chunk_done
+
+innerAVX2_second_chunk:
+	VBROADCASTSD 648(AX), Y8
+	VBROADCASTSD 656(AX), Y9
+	VBROADCASTSD 648(AX), Y10
+	VBROADCASTSD 656(AX), Y11
+	TESTQ        R13, R13
+	JZ           innerAVX2_second_done
+
+innerAVX2_second:
+	VMOVDQU     -4(R10), Y12
+	VPSHUFB     Y7, Y12, Y12
+	VPOR        Y6, Y12, Y12
+	VADDPD      32(SI), Y12, Y12
+	VMOVDQU     20(R10), Y13
+	VPSHUFB     Y7, Y13, Y13
+	VPOR        Y6, Y13, Y13
+	VADDPD      (SI), Y13, Y13
+	PREFETCHT0  2560(R10)
+	VMOVAPD     Y8, Y14
+	VFMADD231PD Y13, Y12, Y8
+	VSUBPD      Y8, Y14, Y14
+	VFMADD213PD Y14, Y13, Y12
+	VADDPD      Y12, Y9, Y9
+	VMOVDQU     -4(R11), Y12
+	VPSHUFB     Y7, Y12, Y12
+	VPOR        Y6, Y12, Y12
+	VADDPD      32(SI), Y12, Y12
+	VMOVDQU     20(R11), Y13
+	VPSHUFB     Y7, Y13, Y13
+	VPOR        Y6, Y13, Y13
+	VADDPD      (SI), Y13, Y13
+	PREFETCHT0  2560(R11)
+	VMOVAPD     Y10, Y14
+	VFMADD231PD Y13, Y12, Y10
+	VSUBPD      Y10, Y14, Y14
+	VFMADD213PD Y14, Y13, Y12
+	VADDPD      Y12, Y11, Y11
+	VMOVDQU     44(R10), Y12
+	VPSHUFB     Y7, Y12, Y12
+	VPOR        Y6, Y12, Y12
+	VADDPD      96(SI), Y12, Y12
+	VMOVDQU     68(R10), Y13
+	VPSHUFB     Y7, Y13, Y13
+	VPOR        Y6, Y13, Y13
+	VADDPD      64(SI), Y13, Y13
+	PREFETCHT0  2608(R10)
+	VMOVAPD     Y8, Y14
+	VFMADD231PD Y13, Y12, Y8
+	VSUBPD      Y8, Y14, Y14
+	VFMADD213PD Y14, Y13, Y12
+	VADDPD      Y12, Y9, Y9
+	VMOVDQU     44(R11), Y12
+	VPSHUFB     Y7, Y12, Y12
+	VPOR        Y6, Y12, Y12
+	VADDPD      96(SI), Y12, Y12
+	VMOVDQU     68(R11), Y13
+	VPSHUFB     Y7, Y13, Y13
+	VPOR        Y6, Y13, Y13
+	VADDPD      64(SI), Y13, Y13
+	PREFETCHT0  2608(R11)
+	VMOVAPD     Y10, Y14
+	VFMADD231PD Y13, Y12, Y10
+	VSUBPD      Y10, Y14, Y14
+	VFMADD213PD Y14, Y13, Y12
+	VADDPD      Y12, Y11, Y11
+	ADDQ        $0x00000060, R10
+	ADDQ        $0x00000060, R11
+	ADDQ        $0x00000080, SI
+	DECQ        R13
+	JNZ         innerAVX2_second
+
+innerAVX2_second_done:
+	MOVQ   $0x00000004, R13
+	VPADDQ Y8, Y1, Y1
+	VPADDQ Y9, Y2, Y2
+	VPADDQ Y10, Y3, Y3
+	VPADDQ Y11, Y5, Y5
+	DECQ   R12
+	JNZ    innerAVX2_second_chunk
+
+innerAVX2_second_chunk_done:
+	VPUNPCKLQDQ  Y3, Y1, Y6
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VPADDQ       Y1, Y6, Y6
+	VPUNPCKLQDQ  Y5, Y2, Y1
+	VPUNPCKHQDQ  Y5, Y2, Y2
+	VPADDQ       Y2, Y1, Y1
+	VPERM2I128   $0x20, Y6, Y4, Y2
+	VPERM2I128   $0x31, Y6, Y4, Y3
+	VPADDQ       Y2, Y3, Y3
+	VPERM2I128   $0x20, Y1, Y0, Y2
+	VPERM2I128   $0x31, Y1, Y0, Y0
+	VPADDQ       Y2, Y0, Y0
+	VPBROADCASTQ (DX), Y1
+	VPADDQ       Y1, Y0, Y0
+	ADDQ         $0x00000008, DX
+	VPBROADCASTQ 16(AX), Y1
+	VPBROADCASTQ 24(AX), Y2
+	VPBROADCASTQ 72(AX), Y4
+	VPSLLVQ      Y4, Y3, Y3
+	VPBROADCASTQ 8(AX), Y4
+	VPSRLVQ      Y4, Y0, Y4
+	VPADDQ       Y4, Y3, Y3
+	VPAND        Y1, Y0, Y0
+	VPMULUDQ     Y2, Y3, Y4
+	VPADDQ       Y4, Y0, Y0
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y2, Y3, Y3
+	VPBROADCASTQ 88(AX), Y4
+	VPAND        Y4, Y3, Y4
+	VPSLLQ       $0x20, Y4, Y4
+	VPADDQ       Y4, Y0, Y0
+	VPBROADCASTQ 64(AX), Y4
+	VPSRLVQ      Y4, Y3, Y3
+	VPMULUDQ     Y2, Y3, Y4
+	VPADDQ       Y4, Y0, Y0
+	VPBROADCASTQ 8(AX), Y3
+	VPSRLVQ      Y3, Y0, Y3
+	VPMULUDQ     Y2, Y3, Y4
+	VPAND        Y1, Y0, Y0
+	VPADDQ       Y4, Y0, Y0
+	VPBROADCASTQ (AX), Y1
+	VPCMPGTQ     Y0, Y1, Y2
+	VPANDN       Y1, Y2, Y2
+	VPSUBQ       Y2, Y0, Y0
+	VMOVDQU      Y0, (CX)
+	ADDQ         $0x00000020, CX
+	DECQ         BX
+	JNZ          innerAVX2_row
+
+innerAVX2_row_done:
 	VZEROUPPER
 	RET
 

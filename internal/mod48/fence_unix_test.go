@@ -30,6 +30,17 @@ func TestKernelsStayWithinSlices(t *testing.T) {
 				if got := products[0]; m.Add(got[0], less) != want || m.Add(got[3], less) != want {
 					t.Fatalf("%v, %d words: Rows: %#x, correction %#x, want %#x", l, n, got, less, want)
 				}
+				if blocks := n / block; blocks > 0 { // one row for each block
+					products := make([][Streams]uint64, blocks)
+					m.Prepare(x, blocks).Rows(products, &[Streams][]byte{b, b, b, b})
+					sum := less
+					for _, p := range products {
+						sum = m.Add(sum, p[1])
+					}
+					if sum != want {
+						t.Fatalf("%v: the sum of Rows of %d rows: %#x, want %#x", l, blocks, sum, want)
+					}
+				}
 				var tile Tile
 				for _, requests := range [][][]byte{{q, b, q}, {q, b, b, b, b, b, b, b, q}} {
 					tile.Set(m, requests)

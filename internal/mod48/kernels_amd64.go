@@ -27,22 +27,31 @@ func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) 
 // multiply implements Rows for len(dst) rows of n words each (at most limit),
 // starting at word `from`.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
-	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.all()
-	var r [Streams]*byte
-	for s, b := range matrices {
-		r[s] = unsafe.SliceData(b[WordBytes*from:])
-	}
-	switch active {
-	case withIFMA:
-		foursIFMA(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.x[from:]), n/block)
-	case withAVX2:
-		base, fixed := o.m.base((n/block+3)/4, 4), []uint64{0}
-		if at := max(1, len(o.x)/o.rows); from%at == 0 { // otherwise a later part of a row
-			fixed = o.fixed[from/at:]
-		}
-		foursAVX2(c, to, &base, &fixed[0], len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[from:]), n/block)
-	default:
+	if active != withAVX2 && active != withIFMA {
 		o.multiplyPlain(dst, matrices, from, n)
+		return
+	}
+	base, fixed := o.m.base((n/block+3)/4, 4), []uint64{0}
+	if at := max(1, len(o.x)/o.rows); active == withAVX2 && from%at == 0 { // otherwise a later part of a row
+		fixed = o.fixed[from/at:]
+	}
+	for k, count := 0, 0; k < len(dst); k += count {
+		at, c, to := from+k*n, o.m.c.all(), (*[4]uint64)(&dst[k])
+		var r [Streams]*byte
+		for s, b := range matrices {
+			r[s] = unsafe.SliceData(b[WordBytes*at:])
+		}
+		switch inner := len(dst) - 1 - k; {
+		case active == withIFMA:
+			count = len(dst)
+			foursIFMA(c, to, count, r[0], r[1], r[2], r[3], unsafe.SliceData(o.x[at:]), n/block)
+		case k > 0 && inner > 0: // a faster kernel, which reads beyond its rows
+			count = inner
+			innerAVX2(c, to, &base, &fixed[k], count, r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[at:]), n/block)
+		default:
+			count = 1
+			foursAVX2(c, to, &base, &fixed[k], count, r[0], r[1], r[2], r[3], unsafe.SliceData(o.prepared[at:]), n/block)
+		}
 	}
 }
 

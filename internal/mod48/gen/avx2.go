@@ -6,7 +6,8 @@ import (
 )
 
 func (k kernels) avx2() {
-	k.foursAVX2()
+	k.foursAVX2("foursAVX2", false)
+	k.foursAVX2("innerAVX2", true)
 	k.tileAVX2(1)
 	k.tileAVX2(2)
 	k.closeTileAVX2()
@@ -23,14 +24,16 @@ func (k kernels) avx2() {
 
 // Rows multiplies pairs of words as float64, like a tile (tile_avx2.go).
 
-func (k kernels) foursAVX2() {
-	p := k.Begin("foursAVX2", "func(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.", "c", "dst", "fixed", "rows", "x", "blocks")
+// foursAVX2 inserts the first and last words of rows in halves, unless they are
+// inner rows.
+func (k kernels) foursAVX2(name string, inner bool) {
+	p := k.Begin(name, "func(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+		"is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row. innerAVX2 reads four bytes before and after the rows.", "c", "dst", "fixed", "rows", "x", "blocks")
 	c, dst, fixed, rows, x, blocks := p[0], p[1], p[2], p[3], p[4], p[5]
 	r := k.Params("r0", "r1", "r2", "r3")
-	k.Count("row", rows, func() {
-		first := k.twosAVX2("first", c, k.Part(x, 0, 0), blocks, r[:2])
-		second := k.twosAVX2("second", c, x, blocks, r[2:])
+	k.Count(name+"_row", rows, func() {
+		first := k.twosAVX2(name+"_first", c, k.Part(x, 0, 0), blocks, r[:2], inner)
+		second := k.twosAVX2(name+"_second", c, x, blocks, r[2:], inner)
 		high, low := k.joinAVX2(first[0], second[0]), k.joinAVX2(first[1], second[1])
 		k.add(low, k.constant(fixed, 0, low))
 		k.Advance(8, fixed)
@@ -43,7 +46,7 @@ func (k kernels) foursAVX2() {
 // twosAVX2 returns the high and low sums of a row of two matrices, in two lanes
 // for each. It advances x and the rows. For four matrices at once, the sums
 // would not fit in registers.
-func (k kernels) twosAVX2(label string, c, x, blocks reg.GPVirtual, r []reg.GPVirtual) (s [2]reg.VecVirtual) {
+func (k kernels) twosAVX2(label string, c, x, blocks reg.GPVirtual, r []reg.GPVirtual, inner bool) (s [2]reg.VecVirtual) {
 	var sums [2][2]reg.VecVirtual
 	base := k.Params("base")[0]
 	for q := range sums {
@@ -71,7 +74,7 @@ func (k kernels) twosAVX2(label string, c, x, blocks reg.GPVirtual, r []reg.GPVi
 					var words [2]reg.VecVirtual
 					for j := range words {
 						i, word := 2*half+j, k.YMM()
-						if i == 1 || i == 2 {
+						if inner || i == 1 || i == 2 {
 							k.VMOVDQU(at(r[q], 24*i-4), word)
 							k.VPSHUFB(middle, word, word)
 						} else { // stay within the row
