@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// chooseGuessShare chooses the guess's share and again the rarity (see
-// Calibrated).
+// chooseGuessShare chooses the guess's share of a vote, and the rarity again
+// because its best value depends on that share.
 func (c *Calibrated) chooseGuessShare(ctx context.Context, n *indexedSamples, keep int) (best Quality) {
 	choices := guessShareChoices
 	if n.alone {
