@@ -21,8 +21,8 @@ type Spill struct {
 	file *os.File
 	aead cipher.AEAD
 	end  atomic.Int64
-	// buffers hold *[]byte, because many short-lived buffers would keep the
-	// garbage collector busy.
+	// buffers holds *[]byte for reuse, because many short-lived buffers would
+	// keep the garbage collector busy.
 	buffers sync.Pool
 }
 

@@ -230,8 +230,8 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 	return c, r.Err()
 }
 
-// In an uneven division, the own records of a large cell fill its slots and
-// leave no room for their neighbours in other cells. Function choose therefore
+// In an uneven division, a large cell's own records fill its slots and leave no
+// room for their neighbours in other cells. Function choose therefore
 // tries several divisions. For sampled rows, choose counts the nearest
 // neighbours in the cell that a search for the row selects. It returns the
 // division with the largest count.

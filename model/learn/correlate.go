@@ -84,7 +84,7 @@ type regression struct {
 	dim    int
 	factor blas64.General // L, q × q, in its lower triangle
 	g, gg  blas64.General // Σ y zᵀ, v × q, and its product with its transpose
-	// start holds eigenvectors from which those without a fold are computed.
+	// start holds approximate eigenvectors, which `solution` refines.
 	start blas64.General
 }
 

@@ -54,9 +54,9 @@ func (v *validation) divide(folds int, seed uint64) {
 	}
 }
 
-// measuredFolds is the maximum number of test sets among the samples of again,
-// because a mean over keywords depends on the number of test photos, and a
-// tenth of the photos is usual.
+// measuredFolds is the maximum number of test sets into which method again
+// groups its samples. A mean over keywords depends on the number of test photos,
+// and a tenth of the photos is usual.
 const measuredFolds = 10
 
 // again returns the samples of one trial on FinalFolds folds. It overwrites the
@@ -106,9 +106,9 @@ func (v *validation) samples(ctx context.Context, o Options, known []solution) (
 	return samples, known, err
 }
 
-// annotate returns the samples of the tested folds, whose solutions it needs one
-// at a time on each core. Folds with a fifth of the photos are measured in two
-// halves (see measuredFolds).
+// annotate returns the samples of the tested folds. Each core holds one fold's
+// solution at a time. With v.parts = 2, folds are measured in two halves (see
+// measuredFolds).
 func (v *validation) annotate(ctx context.Context, dim int, solve func(fold int) (solution, error)) (samples []rank.Sample, err error) {
 	byFold, errs, inputs := make([][]rank.Sample, v.tested), make([]error, v.tested), v.packed()
 	if err := parallel.Until(ctx, v.tested, func() func(int) {

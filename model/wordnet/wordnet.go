@@ -118,8 +118,8 @@ func Probability(word string, classes []float32) float32 {
 	return sum
 }
 
-// singulars pairs endings of regular plurals with those of singulars, in
-// WordNet's order.
+// singulars pairs the endings of regular plurals with the endings of their
+// singulars, in WordNet's order.
 var singulars = [][2]string{{"s", ""}, {"ses", "s"}, {"xes", "x"}, {"zes", "z"}, {"ches", "ch"}, {"shes", "sh"}, {"men", "man"}, {"ies", "y"}}
 
 func meanings(word string) []int {
