@@ -28,8 +28,8 @@ const (
 const Variable = "CPAR_RUNTIME"
 
 // An Embedder is a network that is ready to run. It is safe for concurrent use.
-// In plain Go, a call uses all cores unless others run. In ONNX Runtime, it
-// uses one.
+// In plain Go, a call uses all cores unless other calls run. In ONNX Runtime,
+// it uses one core.
 type Embedder interface {
 	// Embed computes the embedding of one image. The image has 3·H·W values, in
 	// the order channel, row, column for every network. The caller owns the

@@ -38,8 +38,8 @@ type OpenOptions struct {
 	// and the known models (package known).
 	Preprocessing string
 	// Views is the number of views (crops and mirror images) whose embeddings
-	// are averaged per image. Zero selects the value from the preprocessing's
-	// configuration file, otherwise prepare.MostViews.
+	// are averaged per image. Zero selects the number in the preprocessing's
+	// configuration file or, if it has none, prepare.MostViews.
 	Views prepare.Views
 }
 

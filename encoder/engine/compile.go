@@ -20,8 +20,8 @@
 //
 // Convolutions (window.go) and linear layers are products with packed weights
 // (package internal/f32). Normalisation, biases and clips are folded into these
-// products. Goroutines may share a Program. A run that has it
-// to itself uses all cores (split.go).
+// products. Goroutines may share a Program. A run that has it to itself uses
+// all cores (split.go).
 package engine
 
 import (
@@ -101,9 +101,9 @@ type step struct {
 	inPlace bool  // whether out may overwrite in[0]
 	scratch int   // length of the kernel's scratch memory, in float32
 	work    int64 // number of multiply-adds
-	// If rows is not 0, `run` also computes some of these equal pieces of out
-	// from the same pieces of in[0]. Otherwise part, if not nil, computes the
-	// pieces from `first` to `last` of all.
+	// rows is the number of equal pieces into which out may be divided, or 0.
+	// Function part computes the pieces `first` to `last`−1. If it is nil,
+	// `run` computes them from the same pieces of in[0].
 	rows int
 	part func(out []float32, in [][]float32, scratch []float32, first, last int)
 	// exact computes the same results for constant integers and booleans. It is

@@ -129,7 +129,7 @@ func (c *call) product(a, b *value, p *product, shape []int) *value {
 	return c.step(floats, s, shape, int64(count(p.batch.shape))*int64(p.m)*int64(p.n)*int64(p.k))
 }
 
-// run computes the pairs from `first` to `last`.
+// run computes the pairs `first` to `end`−1.
 func (p *product) run(out []float32, in [][]float32, scratch []float32, first, end int) {
 	last := len(p.batch.shape) - 1
 	size := p.m * p.n
