@@ -220,8 +220,8 @@ func (w *Watcher) Waiting() (n int) {
 	return n
 }
 
-// Empty returns the photos that have been empty since before a time. They wait
-// for their content.
+// Empty returns the photos whose files have been empty since before a time.
+// Next does not return them until they have content.
 func (w *Watcher) Empty(before time.Time) (paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -152,8 +152,8 @@ func (r *reading) subfolders(folder string) ([]string, error) {
 	return names, nil
 }
 
-// photosBelow maps paths without extension to photos below a folder, because
-// annotations and disk disagree on "jpg" and "JPG".
+// photosBelow maps paths without extension to the photos below a folder. Some
+// annotations have "jpg" where the file has "JPG".
 func (r *reading) photosBelow(folder string) (map[string]string, error) {
 	found := map[string]string{}
 	err := r.walk(folder, func(name string, d fs.DirEntry) {
@@ -192,8 +192,8 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 	return true
 }
 
-// annotateBy does the same for labels, which `words` maps to keywords.
-// `nameless` is the warning about a label without a translation.
+// annotateBy does the same as annotate for labels. Map `words` translates them
+// to keywords, and `nameless` is the warning about a label that it lacks.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {

@@ -33,7 +33,7 @@ const (
 	reducedShorter = 3 * 128
 )
 
-// cellSide returns the cell side in pixels, 1, 2, 4 or 8, for a JPEG of w×h
+// cellSide returns the cell side in pixels, 1, 2, 4 or 8, for an image of w×h
 // pixels.
 func cellSide(w, h int) int {
 	for _, side := range [3]int{8, 4, 2} {

@@ -32,7 +32,7 @@ func IsPersonNoun(word string) bool { return personNouns[Fold(word)] }
 // A path is a keyword with its position in a hierarchy, such as Places|Rome.
 type path struct {
 	parts []string
-	rest  string
+	rest  string // the value without its first part
 }
 
 // newPath splits a value at sep. In names, digiKam writes a slash as a
