@@ -4,7 +4,8 @@ import "slices"
 
 // Windows computes the products of size×size weights with the windows of
 // planes, or the maxima of windows, for depthwise convolutions and pools. A
-// kernel reads a plane in place, a register of columns at a time, within masks.
+// kernel reads a plane in place, a register of columns at a time. Masks exclude
+// columns outside the plane.
 type Windows struct {
 	Plane
 	kernel  windowKernel

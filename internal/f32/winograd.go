@@ -7,9 +7,10 @@ package f32
 // are about ten times as large.
 type Winograd struct {
 	m, k int // numbers of output and input channels
-	// For each block of winogradRows output channels, nine planes with the
-	// weights of one tap, packed like a Left. Convolve transforms a block when it
-	// needs it, because transformed weights would take four times the memory.
+	// A block holds the weights of winogradRows output channels, in a plane for
+	// each of the nine taps that is packed like a Left. Convolve transforms a
+	// block when it needs it, because transformed weights take four times the
+	// memory.
 	blocks [][]float32
 }
 
@@ -24,8 +25,8 @@ const (
 	// winogradValues is about the number of tiles that are transformed at a time,
 	// times the input channels, so that they stay in the second-level cache.
 	winogradValues = 8192
-	// apart keeps the 36 values of a tile from sharing a set of the first-level
-	// cache.
+	// apart is added to the distances between the 36 values of a tile, so that
+	// they do not share a set of the first-level cache.
 	apart = 16
 )
 
@@ -62,8 +63,7 @@ func (p Plane) down(k int) (all, atOnce int) {
 	return all, min(all, max(1, max(32, winogradValues/k)/p.across()))
 }
 
-// A winogradMemory holds the scratch memory of Convolve. Distances between the
-// 36 values of one thing are `step`.
+// A winogradMemory holds the scratch memory of Convolve.
 type winogradMemory struct {
 	lines                 []float32 // padded rows of an image
 	pitch                 int       // the distance between them
@@ -77,10 +77,11 @@ type winogradMemory struct {
 
 type transformed struct {
 	data []float32
-	step int
+	step int // distance between two of the 36 values
 }
 
-// layOut cuts up the scratch memory. With nil it only determines the sizes.
+// layOut cuts up the scratch memory. If scratch is nil, it only determines the
+// sizes.
 func (w *winogradMemory) layOut(p Plane, m, k int, scratch []float32) (size int) {
 	lanes := active.tiling().lanes
 	_, rows := p.down(k)

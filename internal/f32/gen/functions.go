@@ -66,7 +66,7 @@ func (k kernels) functions() {
 }
 
 func (k kernels) function(name string, f func(x reg.VecVirtual) reg.VecVirtual) {
-	p := k.Begin(name+k.name, "func(out, in *float32, vectors int)", "is the function over whole registers.", "out", "in", "vectors")
+	p := k.Begin(name+k.name, "func(out, in *float32, vectors int)", "computes the function over whole registers.", "out", "in", "vectors")
 	k.Count("one", p[2], func() {
 		k.VMOVUPS(f(k.load(at(p[1], 0))), at(p[0], 0))
 		k.Advance(k.bytes(), p[0], p[1])

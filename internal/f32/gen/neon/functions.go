@@ -147,7 +147,7 @@ func (k *kernels) functions() {
 }
 
 func (k *kernels) function(name string, f func(x pair) pair) {
-	k.begin(name+"NEON", "is the function over whole registers.", "out, in *float32, registers int", "")
+	k.begin(name+"NEON", "computes the function over whole registers.", "out, in *float32, registers int", "")
 	p := k.load("out", "in", "registers")
 	k.op("MOVD", fmt.Sprintf("$constants<>+%d(SB)", tableMiddle), table)
 	for i, v := range ofExp {
