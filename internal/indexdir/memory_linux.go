@@ -16,8 +16,8 @@ import (
 
 const hugePage = 2 << 20
 
-// Allocate returns n bytes that start at a huge-page boundary, and a function that frees them. It falls back to
-// ordinary pages.
+// Allocate returns n bytes that start at a huge-page boundary, and a function
+// that frees them. It falls back to ordinary pages.
 func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)

@@ -77,7 +77,7 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
-// Varint reads a signed number of at most most in variable length (package
+// Varint reads a number from −`most` to `most` in variable length (package
 // binary). It accepts only the shortest encoding.
 func (r *Reader) Varint(what string, most int64) int64 {
 	if r.err != nil {

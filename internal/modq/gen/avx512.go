@@ -90,7 +90,7 @@ func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVi
 }
 
 func (k kernels) dot512() {
-	p := k.Begin("dotAVX512", "func(a, b *uint64, n int) uint64", "is Dot of n words.", "a", "b", "n")
+	p := k.Begin("dotAVX512", "func(a, b *uint64, n int) uint64", "computes Dot of n words.", "a", "b", "n")
 	acc := k.zeros(4)
 	k.product512("dot", acc, p[0], p[1], p[2], k.tailMask(p[2]))
 	sum := k.GP64()
@@ -100,7 +100,7 @@ func (k kernels) dot512() {
 }
 
 func (k kernels) axpy512() {
-	k.Begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "is Axpy of n words.")
+	k.Begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "computes Axpy of n words.")
 	alpha := k.ZMM()
 	k.VPBROADCASTQ(k.Params("alpha")[0], alpha)
 	p := k.Params("x", "y", "n")
@@ -135,7 +135,7 @@ func (k kernels) axpy512() {
 // as it reads.
 func (k kernels) axpyRows512() {
 	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
-		"is AxpyRows of n words.")
+		"computes AxpyRows of n words.")
 	from := k.Params("alpha")[0]
 	alpha := make([]reg.VecVirtual, 4)
 	for q := range alpha {
@@ -174,7 +174,7 @@ func (k kernels) axpyRows512() {
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {
-	p := k.Begin("sumAVX512", "func(x *uint64, n int) uint64", "is Sum of n words, eight pages side by side.", "x", "n")
+	p := k.Begin("sumAVX512", "func(x *uint64, n int) uint64", "computes Sum of n words, eight pages side by side.", "x", "n")
 	x, n := p[0], p[1]
 	mask := k.tailMask(n)
 	acc := k.zeros(2 * streams)
@@ -204,7 +204,7 @@ func (k kernels) sum512() {
 
 // sumFour512 reads memory in the order of quarters512.
 func (k kernels) sumFour512() {
-	p := k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "is Sum of 4·n words, n from each quarter at once, a multiple of 16.", "x", "n")
+	p := k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "computes Sum of 4·n words, n from each quarter at once. n is a multiple of 16.", "x", "n")
 	n, r, acc := p[1], []reg.GPVirtual{p[0], k.GP64(), k.GP64(), k.GP64()}, k.zeros(8)
 	for q := 1; q < len(r); q++ {
 		k.LEAQ(Mem{Base: r[q-1], Index: n, Scale: 8}, r[q])
@@ -272,7 +272,7 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n, early reg.GPVir
 
 func (k kernels) rows512() {
 	p := k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"is Rows for rows of n words, one by one.", "dst", "rows", "matrix", "n")
+		"computes Rows for rows of n words, one by one.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	k.Count("row", rows, func() {
@@ -291,7 +291,7 @@ const quartersAhead = 2048
 // four memory streams, and loads x once for all.
 func (k kernels) quarters512() {
 	p := k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"is Rows for 4·rows rows of n words, one from each quarter at once.", "dst", "rows", "matrix", "n")
+		"computes Rows for 4·rows rows of n words, one from each quarter at once.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	gap := k.GP64()
@@ -323,7 +323,7 @@ const gatherAhead = 2048
 // exceed the L1 cache. Rows then arrive about a third faster.
 func (k kernels) four512() {
 	k.Begin("fourAVX512", "func(dst *[4]uint64, r0, r1, r2, r3, x *uint64, n, early int, a0, a1, a2, a3 uintptr)",
-		"is Gather for four rows of n words. After the first early words it prefetches four others.")
+		"computes Gather for four rows of n words. After the first early words it prefetches four others.")
 	p, r, ahead := k.Params("x", "n"), k.Params("r0", "r1", "r2", "r3"), k.Params("a0", "a1", "a2", "a3")
 	x, n := p[0], p[1]
 	dst, early := k.Params("dst")[0], k.Params("early")[0]

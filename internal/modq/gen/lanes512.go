@@ -11,7 +11,7 @@ import (
 // each lane of a register.
 
 func (k kernels) lanes512() {
-	p := k.Begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "is DotLanes of n words.", "sum", "row", "x", "n")
+	p := k.Begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "computes DotLanes of n words.", "sum", "row", "x", "n")
 	sum, row, x, n := p[0], p[1], p[2], p[3]
 	acc := k.zeros(4)
 	k.VMOVDQU64(at(sum, 0), acc[0])
@@ -48,7 +48,7 @@ func (k kernels) tile512(name string, groups int) {
 		dstOf, vectors, pairsOf = "[2][4][8]uint64", "x0, x1", "p0, p1"
 	}
 	k.Begin(name, fmt.Sprintf("func(dst *%s, r0, r1, r2, r3, %s *uint64, n int, %s *[8]uint64, ahead uintptr)", dstOf, vectors, pairsOf),
-		fmt.Sprintf("is Tile for %d vectors.", 8*groups))
+		fmt.Sprintf("computes Tile for %d vectors.", 8*groups))
 	r := k.Params("r0", "r1", "r2", "r3")
 	x := k.Params([]string{"x0", "x1"}[:groups]...)
 	p := k.Params("n", "ahead")
