@@ -117,7 +117,7 @@ type step struct {
 	// pack, if not nil, is called once after fusing. It packs constants, such
 	// as weights, that are not in `in`.
 	pack func() error
-	// These fields are set for steps that can be combined with others (fuse.go, pool.go, run.go).
+	// These fields are set if steps can be combined (fuse.go, pool.go, run.go).
 	conv       *conv
 	affine     *affine
 	bounds     *bounds

@@ -248,10 +248,10 @@ const (
 	evalRows, evalNeighbours = 1 << 10, 10
 )
 
-// Enough returns the smallest number of cells, nearest first, that hold the given
-// share of the `neighbours` nearest rows of a query, on average. It samples rows and
-// queries, and looks for proportionally fewer neighbours among the sampled rows. A
-// query that is one of the rows is not its own neighbour.
+// Enough returns the smallest number of cells, nearest first, that hold the
+// given share of the `neighbours` nearest rows of a query, on average. It
+// samples rows and queries, and looks for proportionally fewer neighbours among
+// the sampled rows. A query that is one of the rows is not its own neighbour.
 func (c *BalancedCells) Enough(ctx context.Context, rows, queries [][]float32, neighbours int, share float64) (int, error) {
 	some, queries := spaced(rows, max(sampled, len(c.Centroids))), spaced(queries, evalRows)
 	near, err := nearest(ctx, some, queries, scaled(neighbours, len(some), len(rows)))

@@ -21,8 +21,8 @@ func clone(m blas64.General) blas64.General {
 	return m
 }
 
-// fewestRows and mostRows bound the number of rows that a core multiplies at once. More
-// rows share the packing of b, and fewer occupy more cores.
+// fewestRows and mostRows bound the number of rows that a core multiplies at
+// once. More rows share the packing of b, and fewer occupy more cores.
 const fewestRows, mostRows = 64, 512
 
 // product returns a·b, or a·bᵀ if transB is set. It uses all cores, whose

@@ -86,9 +86,9 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.S
 	return samples, err
 }
 
-// samples returns the tested photos with their neighbours, and the folds' solutions,
-// which it computes unless they are known. A fold without a solution, because its
-// training photos are indistinguishable, is not measured.
+// samples returns the tested photos with their neighbours, and the folds'
+// solutions, which it computes unless they are known. A fold without a
+// solution, because its training photos are indistinguishable, is not measured.
 func (v *validation) samples(ctx context.Context, o Options, known []solution) ([]rank.Sample, []solution, error) {
 	solve := func(fold int) (solution, error) { return known[fold], nil }
 	if known == nil {

@@ -69,7 +69,7 @@ func TestErratumSixteenBinsAChannel(t *testing.T) {
 }
 
 // Erratum: if bins that are empty in either histogram count 0 (Sec. IV-C),
-// histograms without a common bin are at distance 0. Smoothing makes their distance large and finite.
+// histograms without a common bin are at distance 0. Smoothing makes it large.
 func TestErratumPhotosWithoutACommonColourAreFarApart(t *testing.T) {
 	one, other := features(1, 128), features(2, 128)
 	one.Lab, other.Lab = make([]float64, 48), make([]float64, 48)
