@@ -69,7 +69,6 @@ func NewWindows(p Plane, max bool, size, stride int) *Windows {
 	return w
 }
 
-// Scratch returns the number of scratch values that Compute needs.
 func (w *Windows) Scratch() int { return w.OutH*w.OutW + w.width }
 
 // Compute sets each plane of `out` from a plane of x. The planes take the
