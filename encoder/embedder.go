@@ -14,7 +14,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// The runtimes.
 const (
 	// Auto selects the runtime named in the environment variable Variable,
 	// otherwise ONNX Runtime if the user names its library, otherwise Go.

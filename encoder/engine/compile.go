@@ -41,7 +41,6 @@ const (
 	maxList            = 64 // entries of a list of integers
 )
 
-// Options configure Compile.
 type Options struct {
 	Limits onnx.Limits
 	// Inputs holds the shapes of inputs by name. For other inputs, the file's

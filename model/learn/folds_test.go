@@ -92,8 +92,8 @@ func outside(v *validation, fold int) (photos []int) {
 	return photos
 }
 
-// The twin of a fold's solution is the solution for the moments of the other
-// photos. With many keywords, eigenvectors are refined.
+// A fold's solution equals the solution for the moments of the other photos.
+// With many keywords, eigenvectors are refined.
 func TestFoldsAreLearntFromOthers(t *testing.T) {
 	rows, keywords := collection(60, 1, 6)
 	var manyRows [][]float32
@@ -136,7 +136,7 @@ func TestFoldsAreLearntFromOthers(t *testing.T) {
 		}
 		for fold := range v.heldOut {
 			others := momentsOfSome(t, f, outside(v, fold))
-			// The ridge of a fold is that of the mean number of training photos.
+			// The ridge of a fold follows from the mean number of training photos.
 			r := must(others.regress(0.8*ridge*trace(v.whole)/trace(others), ridge, c.opt.Dim))
 			want := must(others.solution(r, r.gg, blas64.General{}, blas64.General{}))
 			weights := clone(r.g)

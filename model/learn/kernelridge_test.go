@@ -36,8 +36,8 @@ func likesFoxes(word string) float64 {
 	return 0
 }
 
-// The estimate of a photo by the others equals that of a regression that was
-// fitted without it, whose centre is the same.
+// The estimate of a photo by the others equals the estimate of a regression
+// with the same centre that was fitted without it.
 func TestKernelRidgeLeavesOneOut(t *testing.T) {
 	rows, keywords := fewTagged(21, 1)
 	priors := make([]Prior, len(rows))

@@ -15,8 +15,8 @@ import (
 )
 
 // Erratum: the colour features are called 3-D histograms of 16 bins per channel,
-// which have 4,096 values, while features but Haar's have up to 256. From m_L1 =
-// 864 we infer 16 bins for each channel. The paper does not print m_KL.
+// which have 4,096 values, while features except Haar's have at most 256. From
+// m_L1 = 864 we infer 16 bins for each channel. The paper does not print m_KL.
 func TestErratumSixteenBinsAChannel(t *testing.T) {
 	// 864 − 2·256 − 2·128 = 96 are left for rgb and hsv, 48 each, if texture
 	// features have 256.

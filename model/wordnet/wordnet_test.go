@@ -65,7 +65,6 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// A build with a damaged table fails this test, and a damaged program names it.
 func TestDamageIsNamed(t *testing.T) {
 	if err := Check(); err != nil {
 		t.Fatal(err)
