@@ -9,8 +9,8 @@ import (
 	"cpar/model/wordnet"
 )
 
-// PrepareClasses returns an Annotator that needs no text half. Field
-// `o`.Encoder must be a classifier of ImageNet (encoder.OpenClassifier).
+// PrepareClasses returns an Annotator that needs no text half. Instead,
+// o.Encoder must be a classifier of ImageNet (encoder.OpenClassifier).
 // WordNet, a dictionary with a hierarchy of terms, relates its classes to
 // words. The score of a word estimates the probability that a person would give
 // it: OfferedShare times the sum of the probabilities of its classes. If

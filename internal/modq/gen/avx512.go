@@ -225,9 +225,9 @@ func (k kernels) sumFour512() {
 }
 
 // fourRows emits the inner products of four rows and x, advances the pointers
-// x, r and `more`, and stores the products at `out`. It calls `prefetch` for
-// each row, except in the first `early` words (unless nil), where it prefetches
-// the row itself, gatherAhead bytes ahead.
+// x, r and `more`, and stores the products at `out`. For the first `early`
+// words, if any, it prefetches the rows themselves, gatherAhead bytes ahead. For
+// the others it calls `prefetch`.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n, early reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
 	prefetch func(q, off int), out func(q int) Mem, more ...reg.GPVirtual) {
 	moving := append(append([]reg.GPVirtual{x}, r...), more...)

@@ -85,8 +85,8 @@ func padded(pixels, bytes int64) int64 {
 // copying and is released when the photo has been decoded.
 type region struct{ mapped mmap.MMap }
 
-// newRegion reserves the maximum size. It rejects less than the decoder's
-// initial memory, because wazero would panic.
+// newRegion reserves the maximum size. It rejects sizes below the decoder's
+// initial memory, for which wazero would panic.
 func newRegion(size, least int64) (*region, error) {
 	if size < least {
 		return nil, fmt.Errorf("%w in %d bytes of memory", ErrDamaged, size)
