@@ -80,7 +80,6 @@ var binaries = map[string]binary{
 	"fmod": {row: each(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }), exact: remainder},
 }
 
-// sumRow computes x + sign·y.
 func sumRow(sign float32) func(out, x, y []float32, dx, dy int) {
 	return func(out, x, y []float32, dx, dy int) {
 		switch {

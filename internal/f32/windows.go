@@ -27,7 +27,6 @@ type strip struct {
 // lies `ahead` bytes later. Steps are in bytes.
 type windowKernel func(out, x, weights, padding *float32, masks *int32, from, first, rows, step, outStep, skip, groups, ahead int, start, lo, hi float32)
 
-// A windowShape is the key of a kernel.
 type windowShape struct {
 	max          bool
 	size, stride int

@@ -14,7 +14,6 @@ type Winograd struct {
 	blocks [][]float32
 }
 
-// HasWinograd reports whether the level has kernels for Winograd.
 func HasWinograd() bool { return levels[active].winograd.fours != nil }
 
 // winogradRows returns the number of output channels in a block, whole tiles at
@@ -200,7 +199,6 @@ func (l level) fours(out, x []float32, plane, n, step, rows int) {
 	levels[l].winograd.fours(data(out), data(x), 4*plane, 4*n, 4*step, rows, registers)
 }
 
-// winogradWeights transforms nine planes of weights.
 func (l level) winogradWeights(to transformed, w []float32) {
 	plane := len(w) / 9
 	_ = to.data[35*to.step+plane-1]

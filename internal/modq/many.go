@@ -78,7 +78,6 @@ func PackedLen(n, dim int) int {
 	return groupsOf(n) * Lanes * (dim + 1)
 }
 
-// starts returns the addresses of rows for kernels.
 func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	for q := range r {
 		r[q] = unsafe.SliceData(rows[q])

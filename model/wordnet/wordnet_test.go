@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// The classes of ImageNet by their numbers.
 const tench, tiger, ambulance = 0, 292, 407
 
 func certain(class int) []float32 {
