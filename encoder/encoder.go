@@ -126,8 +126,7 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	return &Encoder{embedder: e, preprocessing: p, digest: digest}, nil
 }
 
-// digestOf returns an encoder's digest. Indexes store it, so it must not
-// change.
+// digestOf returns the encoder digest. Indexes store it, so it must not change.
 func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
 	if p.Views == 1 {
 		p.Views = 0 // keeps the digests from before views existed

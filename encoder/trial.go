@@ -48,8 +48,7 @@ func (n *Encoder) trialError(err error) error {
 		"name another tensor with --embedding, or check --preprocessing")
 }
 
-// checkEmbedding refuses an embedding whose values are not finite or all the
-// same.
+// checkEmbedding refuses values that are not finite or all the same.
 func checkEmbedding(embedding []float32) error {
 	var highest, lowest, size float64 = math.Inf(-1), math.Inf(1), 0
 	for _, v := range embedding {

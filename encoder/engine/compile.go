@@ -66,8 +66,7 @@ const (
 
 func (k kind) String() string { return [...]string{"floats", "integers", "booleans"}[k] }
 
-// A value is a tensor of the graph: an input, a constant, or the output of a
-// step.
+// A value is a tensor of the graph: an input, a constant, or a step's output.
 type value struct {
 	name     string
 	shape    []int
@@ -166,8 +165,7 @@ type errLimit struct{ error }
 
 func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(format, args...)} }
 
-// Compile prepares model m to run. The result does not refer to the file's
-// data.
+// Compile prepares model m to run. The result does not refer to the file.
 func Compile(m *onnx.Model, o Options) (*Program, error) {
 	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m), noFusion: o.noFusion}, opset: m.Opset, values: map[string]*value{}}
 	if b.opset < minOpset || b.opset > maxOpset {
@@ -230,9 +228,8 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) e
 	return nil
 }
 
-// node compiles one node. It returns an error only for an exceeded limit. Other
-// failures go to b.failed, because they matter only if a wanted tensor needs
-// the node.
+// node compiles one node. It returns only errors of exceeded limits. Others go
+// to b.failed, because they matter only if a wanted tensor needs the node.
 func (b *builder) node(n *onnx.Node) error {
 	c, err := b.call(n)
 	if err == nil {

@@ -10,8 +10,7 @@ import (
 	"cpar/internal/f32"
 )
 
-// A linear is a step that multiplies rows by a constant k×n matrix and adds a
-// constant row.
+// A linear multiplies rows by a constant k×n matrix and adds a constant row.
 type linear struct {
 	w          *value    // the matrix, until packed
 	transposed bool      // whether w is stored as n×k

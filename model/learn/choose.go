@@ -35,8 +35,7 @@ type Grid struct {
 // use five folds, and only the best is repeated, on eighty.
 const minTenFolds, maxTenFolds = 300, 1000
 
-// A Trial is one set of options with its merit (rank.Merit) on the collection's
-// own photos.
+// A Trial is a set of options with its merit (rank.Merit) on the collection.
 type Trial struct {
 	Options Options
 	Merit   float64
@@ -180,8 +179,7 @@ func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions [
 	return nil
 }
 
-// middle returns the ridge and the dimensions with which blocks and landmarks
-// are tried.
+// middle returns the ridge and dimensions for trials of blocks and landmarks.
 func (s Grid) middle() (ridge float64, dim int) {
 	return s.Ridges[len(s.Ridges)/2], slices.Max(s.Dims)
 }

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// blockComponents is the number of principal components that Fit keeps per
-	// block.
+	// blockComponents is the number of components that Fit keeps per block.
 	blockComponents = 128
 	// maxWords is the maximum number of keywords that Fit correlates, the most
 	// frequent first. Time is cubic in their number, and rarer keywords have

@@ -162,8 +162,7 @@ type matrix16 struct {
 	data       []int16
 }
 
-// round16 returns the nearest matrix16. The largest value of every row becomes
-// ±32767.
+// round16 returns the nearest matrix16. A row's largest value becomes ±32767.
 func round16(m blas64.General) matrix16 {
 	out := matrix16{m.Rows, m.Cols, make([]float32, m.Rows), make([]int16, m.Rows*m.Cols)}
 	for i := range m.Rows {

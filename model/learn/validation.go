@@ -59,8 +59,7 @@ func (v *validation) divide(folds int, seed uint64) {
 // and a tenth of the photos is usual.
 const measuredFolds = 10
 
-// again returns the samples of one trial on FinalFolds folds. It overwrites the
-// inputs x.
+// again returns the samples of a trial on FinalFolds folds. It overwrites x.
 func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.Sample, error) {
 	final := *v
 	final.parts = 1
@@ -164,8 +163,7 @@ func (v *validation) packed() (parts []*f32.Right) {
 	return parts
 }
 
-// An annotator annotates the photos of one fold after another and reuses its
-// memory.
+// An annotator annotates one fold after another and reuses its memory.
 type annotator struct {
 	*validation
 	inputs           []*f32.Right // of all photos, from packed
@@ -209,8 +207,7 @@ func (a *annotator) project(fold int, directions blas64.General) {
 	}
 }
 
-// neighbours returns the photos of a fold with their neighbours among the other
-// photos.
+// neighbours returns a fold's photos with their neighbours among the others.
 func (a *annotator) neighbours(fold int, guesses [][]float32) (samples []rank.Sample) {
 	const most = 256
 	n, held := a.f.x.Rows, a.heldOut[fold]

@@ -189,8 +189,7 @@ func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, e
 	return parallel.Map("image", len(all), func(i int) (*vector.Vector, error) { return vector.Embedded(all[i], p.dim) })
 }
 
-// ForCollection returns p, because the profile has no state that depends on an
-// index.
+// ForCollection returns p, because no state of it depends on an index.
 func (p *LearnedProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
 // Projector returns a projector that only scales and rounds, because these

@@ -63,8 +63,7 @@ var (
 	exponentChoices   = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, maxRarity}
 )
 
-// usualDecay and usualExponent are the places among the choices where climb
-// starts.
+// usualDecay and usualExponent are the places at which climb starts.
 const usualDecay, usualExponent = 4, 5
 
 // nearlyBest is the share of the best merit that suffices for choosing fewer

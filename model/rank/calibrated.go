@@ -96,8 +96,7 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	return words[:max(0, min(n, len(words)))]
 }
 
-// withCandidates appends the keywords in `more` that are not in `words`, with a
-// vote of 0.
+// withCandidates appends `more` except keywords in `words`, with a vote of 0.
 func withCandidates(words, more []Keyword) []Keyword {
 	n := len(words)
 	for _, k := range more {

@@ -27,8 +27,7 @@ func (c *Calibrated) chooseGuessShare(ctx context.Context, n *indexedSamples, ke
 	return best
 }
 
-// mostFoundLost is the maximum share of the right words that rare words may
-// displace.
+// mostFoundLost is the share of right words that rare words may displace.
 const mostFoundLost = 0.03
 
 var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}

@@ -208,8 +208,8 @@ func (c *Calibrated) discountCommon() {
 // are perfectly separable. It weighs about as much as one prediction.
 const regularization = 1e-2
 
-// logistic fits the regression of outcomes on the terms by Newton's method with
-// step halving.
+// logistic regresses outcomes on the terms by Newton's method with step
+// halving.
 func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err error) {
 	now, h, g := r.loss(c)
 	for range 50 {
@@ -240,8 +240,7 @@ func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err e
 	return c, nil
 }
 
-// loss returns the regularized loss of coefficients c with its second and first
-// derivatives.
+// loss returns the regularized loss of c with its second and first derivatives.
 func (r *predictions) loss(c [curveTerms]float64) (sum float64, h [curveTerms * curveTerms]float64, g [curveTerms]float64) {
 	sum = regularization / 2 * dot(c, c)
 	for j := range g {

@@ -61,8 +61,7 @@ type candidate struct {
 func (c *Calibrated) index(samples []Sample) *indexedSamples {
 	n := &indexedSamples{}
 	number := map[string]int{}
-	// Many neighbours share one slice of keywords, so number each slice only
-	// once.
+	// Many neighbours share one slice of keywords, so number it only once.
 	type key struct {
 		at  *string
 		len int
@@ -124,8 +123,7 @@ func (c *Calibrated) index(samples []Sample) *indexedSamples {
 			last, names = s.Guess, s.Guess.names()
 		}
 		for _, k := range s.Guess.best(names) {
-			// A word that only this photo has would be unknown without the
-			// photo.
+			// Without this photo, a word that only it has would be unknown.
 			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
 				w := numbered(k.Word)
 				at := len(found)

@@ -198,8 +198,7 @@ func filesOf(p photo.Photo) (f files, ok bool) {
 	return f, true
 }
 
-// Retry makes Next return a photo again after a time, even if its files are
-// unchanged.
+// Retry makes Next return a photo again after a time, even if it is unchanged.
 func (w *Watcher) Retry(path string, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -38,8 +38,7 @@ type importer struct {
 	// find returns the folder that holds the format's files, relative to the
 	// collection. It returns "" if the collection has another format.
 	find func(root *os.Root) (base string)
-	// read sets the rows and Warnings of r. An error means that nothing is
-	// readable.
+	// read sets the rows and Warnings of r. It fails if nothing is readable.
 	read func(r *reading) error
 }
 
@@ -113,8 +112,7 @@ func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// isManifest does not follow links, because a broken link is a damaged
-// manifest.
+// isManifest follows no links, because a broken link is a damaged manifest.
 func isManifest(root *os.Root, _ string) bool {
 	_, err := root.Lstat(ManifestName)
 	return !errors.Is(err, fs.ErrNotExist)
