@@ -79,8 +79,7 @@ type transformed struct {
 	step int // distance between two of the 36 values
 }
 
-// layOut cuts up the scratch memory. If scratch is nil, it only determines the
-// sizes.
+// layOut cuts up the scratch memory. For nil it only determines the sizes.
 func (w *winogradMemory) layOut(p Plane, m, k int, scratch []float32) (size int) {
 	lanes := active.tiling().lanes
 	_, rows := p.down(k)
@@ -212,8 +211,7 @@ func (l level) winogradIn(out, x []float32, plane, row, step, n int) {
 	levels[l].winograd.winogradIn(data(out), data(x), 4*plane, 4*row, 4*step, n/l.tiling().lanes)
 }
 
-// winogradOut transforms the products of n tiles back. Result row a begins at
-// out[a·line].
+// winogradOut transforms products of n tiles back. Row a begins at out[a·line].
 func (l level) winogradOut(out, x []float32, step, line, n int, bias, lo, hi float32) {
 	_, _ = out[3*line+4*n-1], x[35*step+n-1]
 	levels[l].winograd.winogradOut(data(out), data(x), 4*step, 4*line, n/l.tiling().lanes, bias, lo, hi)

@@ -26,8 +26,7 @@ type Group struct {
 	Pairs [Lanes]uint64
 }
 
-// A Block is the result of Tile. Element [g][q][l] belongs to group g, row q and
-// vector l.
+// A Block is the result of Tile: [g][q][l] belongs to group g, row q, vector l.
 type Block [TileGroups][TileRows][Lanes]uint64
 
 // SumPairs adds Σ x[2j·Lanes+l]·x[(2j+1)·Lanes+l], the products of neighbouring

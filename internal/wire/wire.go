@@ -135,8 +135,7 @@ func AppendU16s(b []byte, v []uint16) []byte {
 	return b
 }
 
-// Encoded reads a length and a value of that length, and decodes the value into
-// `target`.
+// Encoded reads a length and as many bytes, and decodes these into `target`.
 func (r *Reader) Encoded(what string, target encoding.BinaryUnmarshaler) error {
 	enc := r.Bytes(r.Count(1, "bytes of "+what), what)
 	if r.err != nil {

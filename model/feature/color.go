@@ -13,8 +13,7 @@ type colorCounts struct {
 	rgb, hsv, lab [ColorDim]int
 }
 
-// A light is a channel value in [0, 1], both as stored (sRGB) and as linear
-// light.
+// A light is a channel value in [0, 1], as stored (sRGB) and as linear light.
 type light struct{ stored, linear float64 }
 
 // byteLights holds the light of every 8-bit channel value. meanLight reads entry

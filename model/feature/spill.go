@@ -95,8 +95,7 @@ func (s *Spill) put(v *Vectors) *Vectors {
 	return out
 }
 
-// Load returns v with its values, which it reads and decrypts if they are in a
-// Spill.
+// Load returns v with its values, which it decrypts if they are in a Spill.
 func (v *Vectors) Load() (*Vectors, error) {
 	if v == nil || v.stored == nil {
 		return v, nil

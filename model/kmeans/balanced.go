@@ -24,8 +24,7 @@ import (
 //	rows ─▶ the best of several Fits (choose) ─▶ Centroids
 //	     ─▶ each cell takes its own records and those closest to joining it ─▶ Records
 type BalancedCells struct {
-	// Centroids has the centre of each cell. A row belongs to the nearest
-	// centre.
+	// Centroids has the cells' centres. A row belongs to the nearest one.
 	Centroids [][]float32
 	// Records has the records of each cell, ascending, without duplicates.
 	Records [][]uint32
@@ -137,8 +136,7 @@ func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// Order returns the cells by the distances of their centroids from row, nearest
-// first.
+// Order returns the cells in the order of their centroids' distances from row.
 func (c *BalancedCells) Order(row []float32) []int {
 	to, order := make([]float32, len(c.Centroids)), make([]int, len(c.Centroids))
 	c.distances(to, row)
@@ -330,8 +328,7 @@ func nearest(ctx context.Context, rows, queries [][]float32, neighbours int) ([]
 	return out, ctx.Err()
 }
 
-// countFound counts the near rows of all queries in the nearest cells, `asked` for
-// each query.
+// countFound counts near rows of all queries in the `asked` nearest cells.
 func (c *BalancedCells) countFound(queries [][]float32, near [][]uint32, asked int) (n int) {
 	for i, others := range near {
 		cells := c.Order(queries[i])[:asked]

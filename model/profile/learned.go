@@ -39,8 +39,7 @@ type LearnedProfile struct {
 	// ridge replaces the projection's keyword guesses in small collections.
 	// Otherwise it is nil.
 	ridge *learn.KernelRidge
-	// text is the prior of the ridge regression, nil without a network's text
-	// half.
+	// text is the prior of the ridge regression, nil without a text half.
 	text *TextPrior
 	// saturates is false for profiles of earlier versions, whose prior grows
 	// linearly with the probability of a word's classes.

@@ -208,8 +208,7 @@ func (c *Calibrated) discountCommon() {
 // are perfectly separable. It weighs about as much as one prediction.
 const regularization = 1e-2
 
-// logistic regresses outcomes on the terms by Newton's method with step
-// halving.
+// logistic regresses outcomes on terms by Newton's method with step halving.
 func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err error) {
 	now, h, g := r.loss(c)
 	for range 50 {

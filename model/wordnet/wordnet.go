@@ -78,8 +78,7 @@ var parsed = sync.OnceValue(func() *table {
 	return t
 })
 
-// Nodes returns the probability of every node, given the probabilities of the
-// classes.
+// Nodes returns every node's probability, given the classes' probabilities.
 func Nodes(classes []float32) []float32 {
 	until := make([]float64, Classes+1)
 	for i, p := range classes[:Classes] {

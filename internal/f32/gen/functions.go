@@ -48,8 +48,7 @@ func (k kernels) horner(x reg.VecVirtual, coefficients ...float32) reg.VecVirtua
 	return sum
 }
 
-// functions emits the functions of f32/functions.go. That file explains the
-// constants.
+// functions emits the functions that f32/functions.go explains.
 func (k kernels) functions() {
 	k.function("exp", func(x reg.VecVirtual) reg.VecVirtual { return k.exp(x, -104, 89) })
 	k.function("erf", k.erf)

@@ -75,8 +75,7 @@ func (k kernels) tile512(name string, groups int) {
 				k.VPMULLQ(a, b, a)
 				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
 			}
-			// The scalar multiplier, otherwise idle, multiplies the row's
-			// pairs.
+			// The scalar multiplier, otherwise idle, multiplies row pairs.
 			pair := k.GP64()
 			k.MOVQ(at(r[q], 0), pair)
 			k.IMULQ(at(r[q], 8), pair)
