@@ -26,7 +26,7 @@ func bundledModel(t testing.TB, embedding string) *Model {
 	return m
 }
 
-// The values of shared/models/README.md, without the file.
+// The embedded network gives the values in shared/models/README.md.
 func TestBundledGolden(t *testing.T) {
 	embedding, err := bundledModel(t, "").Embed(goldenImage())
 	if err != nil {

@@ -67,8 +67,7 @@ func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	return shape, err
 }
 
-// newChooser returns a chooser for a graph. `image` and `others` name its
-// inputs.
+// newChooser returns a chooser for a graph with inputs `image` and `others`.
 func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, others []string) *chooser {
 	c := &chooser{nodes: nodes, outputs: outputs, others: others, makers: map[string]*onnx.Node{}, from: map[string]origin{image: fromImage}}
 	for _, name := range others {
@@ -98,8 +97,7 @@ func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, othe
 //	an output of tokens or a feature map, pooled
 //	the image's operand in a product of images with texts
 //
-// choose refuses every other graph, because a wrong embedding is hard to
-// notice.
+// choose refuses other graphs, because a wrong embedding is hard to notice.
 func (c *chooser) choose(asked, pool string) (Choice, error) {
 	if pool != "" && pool != PoolClass && pool != PoolMean {
 		return Choice{}, fmt.Errorf("no pooling %.40q; there are %s and %s", pool, PoolClass, PoolMean)
@@ -248,12 +246,10 @@ func vector(shape []int) (size int, flat bool) {
 
 var goodNames = []string{"image_embed", "embed", "feat", "pooler", "pooled", "last_hidden"}
 
-// exactNames lists names that rank above others with the same word of
-// goodNames.
+// exactNames rank above other names with the same word of goodNames.
 var exactNames = []string{"image_embeds", "image_embedding", "embedding", "embeddings", "features", "image_features", "pooler_output", "last_hidden_state"}
 
-// nameRank ranks an output by its name. Rank 0 means that the name is
-// uninformative.
+// nameRank ranks an output by its name. An uninformative name has rank 0.
 func nameRank(name string) int {
 	name = strings.ToLower(name)
 	for _, word := range []string{"text", "patch", "position", "token"} {

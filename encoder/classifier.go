@@ -18,8 +18,8 @@ var classCounts = []int{1000, 1001, 21841, 21843}
 
 // areClasses reports whether an output of one vector holds logits or
 // probabilities. The evidence is a common number of classes, the output's name,
-// a softmax, or a last layer with a bias. The bias counts only if the length is
-// not a multiple of 16, as it is for most embeddings.
+// a softmax, or a last layer with a bias. The bias does not count if the length
+// is a multiple of 16, because most embeddings have such a length.
 func (c *chooser) areClasses(name string, size int) bool {
 	lower := strings.ToLower(name)
 	if slices.Contains(classCounts, size) || strings.Contains(lower, "logit") || strings.Contains(lower, "prob") || strings.Contains(lower, "softmax") {

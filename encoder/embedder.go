@@ -14,7 +14,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// The runtimes.
 const (
 	// Auto selects the runtime named in the environment variable Variable,
 	// otherwise ONNX Runtime if the user names its library, otherwise Go.
@@ -28,12 +27,11 @@ const (
 const Variable = "CPAR_RUNTIME"
 
 // An Embedder is a network that is ready to run. It is safe for concurrent use.
-// In plain Go, a call uses all cores unless others run. In ONNX Runtime, it
-// uses one.
+// In plain Go, a call uses all cores unless other calls run. In ONNX Runtime,
+// it uses one core.
 type Embedder interface {
-	// Embed computes the embedding of one image. The image has 3·H·W values, in
-	// the order channel, row, column for every network. The caller owns the
-	// result.
+	// Embed computes the embedding of an image, 3·H·W values in the order
+	// channel, row, column for every network. The caller owns the result.
 	Embed(image []float32) ([]float32, error)
 	// Choice describes the tensor that serves as the embedding.
 	Choice() Choice
@@ -59,8 +57,7 @@ type Model struct {
 
 var _ Embedder = (*Model)(nil)
 
-// Embed computes the embedding of one image (see Embedder). Errors wrap
-// cpar.ErrInput.
+// Embed computes an embedding (see Embedder). Errors wrap cpar.ErrInput.
 func (m *Model) Embed(image []float32) ([]float32, error) {
 	err := m.input.check(image)
 	var values []float32

@@ -38,8 +38,8 @@ type OpenOptions struct {
 	// and the known models (package known).
 	Preprocessing string
 	// Views is the number of views (crops and mirror images) whose embeddings
-	// are averaged per image. Zero selects the value from the preprocessing's
-	// configuration file, otherwise prepare.MostViews.
+	// are averaged per image. Zero selects the number in the preprocessing's
+	// configuration file or, if it has none, prepare.MostViews.
 	Views prepare.Views
 }
 
@@ -126,8 +126,7 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	return &Encoder{embedder: e, preprocessing: p, digest: digest}, nil
 }
 
-// digestOf returns an encoder's digest. Indexes store it, so it must not
-// change.
+// digestOf returns the encoder digest. Indexes store it, so it must not change.
 func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
 	if p.Views == 1 {
 		p.Views = 0 // keeps the digests from before views existed

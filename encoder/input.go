@@ -23,9 +23,8 @@ type imageInput struct {
 	others        []string  // names of further inputs, on which no embedding may depend
 }
 
-// findInput finds the only input of a graph that can hold an image. Further
-// inputs, such as the text of an image-text network, are listed in field
-// `others`.
+// findInput finds the only input of a graph that can hold an image. Field
+// `others` lists further inputs, such as the text of an image-text network.
 func findInput(g *onnx.Graph) (imageInput, error) {
 	var found []imageInput
 	inputs := g.FreeInputs()

@@ -78,8 +78,7 @@ func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	return err
 }
 
-// commonSides are common sides of training images in pixels, the most common
-// first.
+// commonSides are common sides of training images, the most common first.
 var commonSides = []int{224, 256, 336, 384, 288, 240, 299, 320, 378, 392, 416, 448, 512, 518, 192, 196, 160, 128, 112}
 
 const maxTried = 2_000_000 // maximum number of digests that Recall computes

@@ -27,8 +27,7 @@ type Options struct {
 	// embedding is the class token if there is one, otherwise the mean of all
 	// tokens.
 	Pool string
-	// Side is the height and width of the input in pixels if the model leaves
-	// them open.
+	// Side is the input's side in pixels if the model leaves it open.
 	Side int
 	// Library is the path of ONNX Runtime's library. The documentation of
 	// onnxruntime.Open describes the default.

@@ -33,8 +33,7 @@ const (
 // classifier may be as fine as a segmentation.
 const smallestImage = 64
 
-// telling lists parts of output names that occur only in networks of one
-// purpose.
+// telling lists parts of output names that reveal a network's purpose.
 var telling = []struct {
 	is    string
 	parts []string

@@ -48,20 +48,19 @@ func (n *Encoder) trialError(err error) error {
 		"name another tensor with --embedding, or check --preprocessing")
 }
 
-// checkEmbedding refuses an embedding whose values are not finite or all the
-// same.
+// checkEmbedding refuses values that are not finite or all the same.
 func checkEmbedding(embedding []float32) error {
-	var most, least, size float64 = math.Inf(-1), math.Inf(1), 0
+	var highest, lowest, size float64 = math.Inf(-1), math.Inf(1), 0
 	for _, v := range embedding {
 		x := float64(v)
-		most, least, size = max(most, x), min(least, x), max(size, math.Abs(x))
+		highest, lowest, size = max(highest, x), min(lowest, x), max(size, math.Abs(x))
 	}
 	switch {
 	case math.IsNaN(size) || math.IsInf(size, 0):
 		return errNotFinite
 	case size == 0:
 		return errors.New("all values of the embedding are 0")
-	case most-least <= 1e-6*size:
+	case highest-lowest <= 1e-6*size:
 		return fmt.Errorf("all values of the embedding are the same, %g", embedding[0])
 	}
 	return nil

@@ -21,8 +21,8 @@
 // List opens no file. The extension decides whether a file is a photo, except
 // for files that the caller names. Below a folder that the caller names:
 //
-//   - List does not enter hidden folders, trash, thumbnails of a NAS (@eaDir)
-//     and files recovered by a disk check.
+//   - List does not enter hidden folders, trash, and folders of thumbnails
+//     (@eaDir of a NAS) or of files recovered by a disk check.
 //   - A link to a file counts as a file, as users expect. List does not follow
 //     links to folders, so that it ends and lists no photo twice.
 //   - A RAW file and the JPEG of the same shot (IMG_1.CR2, IMG_1.JPG) are one

@@ -33,8 +33,7 @@ type reasonText struct {
 	quiet     bool // omitted from the summary
 }
 
-// reasons lists the reasons in the order of the summary, the most surprising
-// first.
+// reasons is in the order of the summary, the most surprising first.
 var reasons = []reasonText{
 	{Unreadable, "file or folder unreadable", "files or folders unreadable", false},
 	{OtherKind, "photo of a kind that is not read", "photos of a kind that is not read", false},

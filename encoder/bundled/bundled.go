@@ -43,13 +43,11 @@ func Model() ([]byte, error) {
 	return file, nil
 }
 
-// EncoderDigest is the encoder.Encoder.Digest of this network with its default
-// preprocessing.
+// EncoderDigest is the encoder.Encoder.Digest with the default preprocessing.
 const EncoderDigest = "1e2ee19ba2bc26dafd545cd81590fa56a526aa5f65da3ff0f12f5ee5635d37d9"
 
-// lastLayer is the fully connected layer from "embedding" to "logits". It has
-// one row of weights, one scale and one bias per class. The first class is
-// "background".
+// lastLayer is the fully connected layer from "embedding" to "logits". It has a
+// row of weights, a scale and a bias per class. Class 0 is "background".
 type lastLayer struct {
 	weights     []int8
 	scale, bias []float32

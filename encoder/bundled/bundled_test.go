@@ -14,8 +14,8 @@ import (
 
 const source = "models/mobilenet_v2_1.0_224.onnx"
 
-// The embedded file is the one that go generate writes, so every weight equals
-// the source's: gen refuses to write another.
+// The embedded file is the output of go generate, which fails if a weight
+// differs from the source.
 func TestGeneratedFromSource(t *testing.T) {
 	from := oracle.Path(t, source)
 	to := filepath.Join(t.TempDir(), "mobilenet_v2.onnx")
@@ -37,7 +37,6 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// A build with a damaged file fails this test, and a damaged program names it.
 func TestDamageIsNamed(t *testing.T) {
 	if _, err := Model(); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// TestAttention compares Attention with its definition.
 func TestAttention(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	x := randomFloats(rng, 3*4*8)

@@ -73,14 +73,12 @@ var binaries = map[string]binary{
 	"And":            logical(func(x, y bool) bool { return x && y }),
 	"Or":             logical(func(x, y bool) bool { return x || y }),
 	"Xor":            logical(func(x, y bool) bool { return x != y }),
-	// The result of Mod has the sign of the divisor, as in Python. The result
-	// of "fmod", which is Mod with attribute fmod, has the sign of the
-	// dividend.
+	// The result of Mod has the sign of the divisor, as in Python. With
+	// attribute fmod ("fmod" here), it has the sign of the dividend.
 	"Mod":  {exact: modulo},
 	"fmod": {row: each(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }), exact: remainder},
 }
 
-// sumRow computes x + sign·y.
 func sumRow(sign float32) func(out, x, y []float32, dx, dy int) {
 	return func(out, x, y []float32, dx, dy int) {
 		switch {
@@ -191,8 +189,7 @@ func remainder(x, y int64) (int64, error) {
 	return x % y, nil
 }
 
-// compileBinary implements the operators in the table binaries, with numpy's
-// broadcasting.
+// compileBinary implements the table binaries, with numpy's broadcasting.
 func compileBinary(c *call) error {
 	op := c.node.Op
 	if op == "Mod" && c.flagAttribute("fmod", false) {

@@ -160,8 +160,7 @@ func exactFloats(whole []int64) ([]float32, error) {
 	return out, nil
 }
 
-// maxExact is the largest n for which float32 represents all integers from −n
-// to n.
+// maxExact is the largest n such that float32 represents all integers −n to n.
 const maxExact = 1 << 24
 
 func (b *builder) allocate(bytes int64) error {
@@ -281,8 +280,7 @@ func (c *call) step(k kind, s *step, shape []int, work int64) *value {
 	return s.out
 }
 
-// A mover arranges, selects or maps elements, which are float32 or 64-bit
-// integers.
+// A mover arranges, selects or maps elements, float32 or 64-bit integers.
 type mover[T float32 | int64] func(out []T, in [][]T)
 
 func mapped[T float32 | int64](f func(T) T) mover[T] {
@@ -293,8 +291,7 @@ func mapped[T float32 | int64](f func(T) T) mover[T] {
 	}
 }
 
-// moves sets both kernels of a step that needs no scratch memory and cannot
-// fail.
+// moves sets both kernels of a step that needs no scratch and cannot fail.
 func (s *step) moves(run mover[float32], exact mover[int64]) {
 	s.run = func(out []float32, in [][]float32, _ []float32) { run(out, in) }
 	s.exact = func(out []int64, in [][]int64) error {
@@ -354,8 +351,7 @@ func (c *call) axis(a int64, rank int) int {
 }
 
 // listBefore reads a list of integers: the named attribute in opsets before
-// `since`, and the i-th input in later opsets. It returns nil if the list is
-// absent.
+// `since`, and the i-th input in later opsets. An absent list is nil.
 func (c *call) listBefore(since int64, name string, i int) []int64 {
 	switch {
 	case c.opset < since:

@@ -20,8 +20,8 @@
 //
 // Convolutions (window.go) and linear layers are products with packed weights
 // (package internal/f32). Normalisation, biases and clips are folded into these
-// products. Goroutines may share a Program. A run that has it
-// to itself uses all cores (split.go).
+// products. Goroutines may share a Program. A run that has it to itself uses
+// all cores (split.go).
 package engine
 
 import (
@@ -41,7 +41,6 @@ const (
 	maxList            = 64 // entries of a list of integers
 )
 
-// Options configure Compile.
 type Options struct {
 	Limits onnx.Limits
 	// Inputs holds the shapes of inputs by name. For other inputs, the file's
@@ -67,8 +66,7 @@ const (
 
 func (k kind) String() string { return [...]string{"floats", "integers", "booleans"}[k] }
 
-// A value is a tensor of the graph: an input, a constant, or the output of a
-// step.
+// A value is a tensor of the graph: an input, a constant, or a step's output.
 type value struct {
 	name     string
 	shape    []int
@@ -101,9 +99,9 @@ type step struct {
 	inPlace bool  // whether out may overwrite in[0]
 	scratch int   // length of the kernel's scratch memory, in float32
 	work    int64 // number of multiply-adds
-	// If rows is not 0, `run` also computes some of these equal pieces of out
-	// from the same pieces of in[0]. Otherwise part, if not nil, computes the
-	// pieces from `first` to `last` of all.
+	// rows is the number of equal pieces into which out may be divided, or 0.
+	// Function part computes the pieces `first` to `last`−1. If it is nil,
+	// `run` computes them from the same pieces of in[0].
 	rows int
 	part func(out []float32, in [][]float32, scratch []float32, first, last int)
 	// exact computes the same results for constant integers and booleans. It is
@@ -117,7 +115,7 @@ type step struct {
 	// pack, if not nil, is called once after fusing. It packs constants, such
 	// as weights, that are not in `in`.
 	pack func() error
-	// These fields are set for steps that can be combined with others (fuse.go, pool.go, run.go).
+	// These fields are set if steps can be combined (fuse.go, pool.go, run.go).
 	conv       *conv
 	affine     *affine
 	bounds     *bounds
@@ -167,8 +165,7 @@ type errLimit struct{ error }
 
 func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(format, args...)} }
 
-// Compile prepares model m to run. The result does not refer to the file's
-// data.
+// Compile prepares model m to run. The result does not refer to the file.
 func Compile(m *onnx.Model, o Options) (*Program, error) {
 	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m), noFusion: o.noFusion}, opset: m.Opset, values: map[string]*value{}}
 	if b.opset < minOpset || b.opset > maxOpset {
@@ -231,9 +228,8 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) e
 	return nil
 }
 
-// node compiles one node. It returns an error only for an exceeded limit. Other
-// failures go to b.failed, because they matter only if a wanted tensor needs
-// the node.
+// node compiles one node. It returns only errors of exceeded limits. Others go
+// to b.failed, because they matter only if a wanted tensor needs the node.
 func (b *builder) node(n *onnx.Node) error {
 	c, err := b.call(n)
 	if err == nil {

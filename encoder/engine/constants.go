@@ -7,8 +7,7 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// This file implements operators whose output is constant once shapes are
-// known.
+// This file implements operators whose output is constant for known shapes.
 
 func compileConstant(c *call) error {
 	v := &value{name: c.node.Out[0]}
@@ -270,7 +269,7 @@ func compileDequantize(c *call) error {
 	return c.emit(s, x.shape, int64(len(data)))
 }
 
-// perChannel returns the i-th input, a constant with one finite value per
+// perChannel returns the i-th input, a constant with a finite value per
 // channel.
 func (c *call) perChannel(i, channels int) []float32 {
 	v := c.any(i)

@@ -175,7 +175,8 @@ func (v *conv) runWinograd(out []float32, in [][]float32, scratch []float32) {
 // columns.
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.pitch)) }
 
-// collects reports whether rows are too short to be multiplied one by one.
+// collects reports whether several rows are multiplied at once, because they
+// are short or do not fill whole registers.
 func (v *conv) collects() bool {
 	return !v.contiguous() && (v.outW < 96 || v.outW%maxLanes != 0)
 }

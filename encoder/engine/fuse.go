@@ -85,7 +85,7 @@ func isRow(v *value, n int, shape []int) bool {
 
 // fusePatterns turns step s into a Gelu, a Swish or a layer normalisation if s
 // completes such a pattern. In files of older opsets, the patterns have up to
-// seven steps. Method drop later removes the unread intermediate values.
+// seven steps. Method drop later removes the steps whose outputs are not read.
 func (b *builder) fusePatterns(s *step) {
 	x, f := b.geluOf(s, b.erfOf), f32.Gelu
 	if x == nil {

@@ -10,8 +10,7 @@ import (
 	"cpar/internal/f32"
 )
 
-// A linear is a step that multiplies rows by a constant k×n matrix and adds a
-// constant row.
+// A linear multiplies rows by a constant k×n matrix and adds a constant row.
 type linear struct {
 	w          *value    // the matrix, until packed
 	transposed bool      // whether w is stored as n×k
@@ -129,7 +128,7 @@ func (c *call) product(a, b *value, p *product, shape []int) *value {
 	return c.step(floats, s, shape, int64(count(p.batch.shape))*int64(p.m)*int64(p.n)*int64(p.k))
 }
 
-// run computes the pairs from `first` to `last`.
+// run computes the pairs `first` to `end`−1.
 func (p *product) run(out []float32, in [][]float32, scratch []float32, first, end int) {
 	last := len(p.batch.shape) - 1
 	size := p.m * p.n

@@ -104,8 +104,7 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 		mean = float32(f32.Sum(in) / n)
 	}
 	f32.Line(out, in, 1, -mean, -infinity, infinity)
-	// Sum squares in pieces, because a large float32 sum would lose small
-	// terms.
+	// Sum squares in pieces, because large float32 sums lose small terms.
 	sum := 0.0
 	for at := 0; at < len(out); at += 256 {
 		piece := out[at:min(at+256, len(out))]
@@ -209,9 +208,8 @@ func powers(x []float32, p float32) {
 	}
 }
 
-// compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 these
-// normalise over an axis and all later axes, and from opset 13 over a single
-// axis.
+// compileSoftmax implements Softmax and LogSoftmax. They normalise over one
+// axis, or up to opset 12 over an axis and all later axes.
 func compileSoftmax(c *call) error {
 	x := c.input(0)
 	otherwise := int64(-1)

@@ -80,8 +80,7 @@ func functionsOf(m *onnx.Model) map[string]*onnx.Function {
 }
 
 // countMissing counts nodes with unknown operators, also in called functions.
-// It reads each function once per depth, so that many calls cannot make it
-// slow.
+// It reads each function once per depth, to bound the time.
 func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[string]int {
 	missing, calls := map[string]int{}, map[*onnx.Function]int{}
 	look := func(nodes []*onnx.Node, times int) {

@@ -8,8 +8,7 @@ import (
 	"cpar/internal/f32"
 )
 
-// A pool takes the maximum or the mean of each window of a plane (one channel
-// of one image).
+// A pool takes the maximum or the mean of each window of a plane (a channel).
 type pool struct {
 	layout
 	isMax        bool         // whether to take the maximum, otherwise the mean

@@ -16,8 +16,7 @@ type reduction struct {
 	finish     func(sum float64, n int) float64     // converts the result for n values, may be nil
 	exactStart int64                                // like `start`, for integers
 	exact      func(sum, x int64) int64             // like `add`, for integers, may be nil
-	// run sums contiguous values quickly. If it is nil, `add` is called for
-	// each value.
+	// run, if not nil, sums contiguous values faster than calls of `add`.
 	run func(x []float32) float64
 	// since is the first opset in which the axes are an input. In earlier
 	// opsets they are an attribute.

@@ -185,8 +185,7 @@ func newPlan(b *builder) (*plan, error) {
 		return nil, fmt.Errorf("one image takes %d bytes of memory, more than the %d accepted", total, b.limits.Memory)
 	}
 	for _, s := range p.steps {
-		// The sum cannot overflow, because it and each term are within the
-		// limit.
+		// The sum cannot overflow, because both terms are within the limit.
 		if work += s.work; work > b.limits.Work {
 			return nil, fmt.Errorf("one image takes more than the %d multiply-adds accepted", b.limits.Work)
 		}

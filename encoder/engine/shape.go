@@ -46,8 +46,7 @@ func newBroadcast(shapes ...[]int) (broadcast, error) {
 	return b, nil
 }
 
-// merged returns an equivalent broadcast with as few axes as possible, but at
-// least one.
+// merged returns an equivalent broadcast with the fewest axes, at least one.
 func (b broadcast) merged() broadcast {
 	m := broadcast{steps: make([][]int, len(b.steps))}
 	for k, n := range b.shape {
@@ -165,8 +164,7 @@ func (v view) merged() view {
 	return view{m.shape, m.steps[0], v.offset}
 }
 
-// read copies the elements of `in` to `out` in the order of view v, which must
-// be merged.
+// read copies elements of `in` to `out` in the order of v, a merged view.
 func read[T any](v view, out, in []T) {
 	rank := len(v.shape)
 	n, step := v.shape[rank-1], v.steps[rank-1]
@@ -266,8 +264,7 @@ func (c *call) reading(x *value, v view, shape []int) *value {
 		func(out []int64, in [][]int64) { read(m, out, in[0]) })
 }
 
-// reshaped returns x with another shape. It copies x only if x is still needed
-// afterwards.
+// reshaped returns x with another shape. It copies x only if x is still needed.
 func (c *call) reshaped(x *value, shape []int) *value {
 	if slices.Equal(x.shape, shape) {
 		return x

@@ -76,8 +76,7 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 		return int(start), int((end-start-1)/step) + 1, nil
 	}
 	if step < 0 && start > end {
-		// A step of −2⁶³ cannot be negated. A step below −n selects one
-		// element.
+		// −2⁶³ cannot be negated. A step below −n selects one element.
 		if step < -n {
 			return int(start), 1, nil
 		}
@@ -87,8 +86,7 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 }
 
 // compileSplit reads sizes from an attribute up to opset 12, and from an input
-// later. Without sizes, the parts are equal, except that the last may be
-// smaller.
+// later. Without sizes, the parts are equal, but the last may be smaller.
 func compileSplit(c *call) error {
 	x := c.given(0)
 	k := c.axisAttribute(0, len(x.shape))

@@ -41,8 +41,8 @@ func (s *step) compute(out []float32, in [][]float32, scratch []float32, workers
 	})
 }
 
-// pieceRows divides an elementwise step into rows of whole registers, because
-// the rest of a row is computed by other instructions.
+// pieceRows divides an elementwise step into rows of whole registers. The rest
+// of a row would be computed by other instructions, with other results.
 func pieceRows(n int) int {
 	if n%64 == 0 {
 		return n / 64

@@ -9,7 +9,6 @@ import (
 	"cpar/internal/f32"
 )
 
-// TestSplitStepsComputeTheSame computes long steps in one piece and in several.
 func TestSplitStepsComputeTheSame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	r := rand.New(rand.NewPCG(3, 4))

@@ -130,8 +130,7 @@ type layout struct {
 func (w window) layout(narrow bool) layout {
 	l := layout{window: w, across: w.sw}
 	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
-	// The number of columns that the last window of a row reads beyond the
-	// image.
+	// right counts the columns that the last window reads beyond the image.
 	right := max(0, (w.outW-1)*w.sw+w.wide()-w.left-w.inW)
 	l.pitch = ceilDiv(w.left+w.inW+right, w.sw)
 	if w.sw == 1 {

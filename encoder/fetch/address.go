@@ -43,8 +43,8 @@ func loopback(host string) bool {
 
 func (t *transfer) host() string { return sanitize.Text(t.url.Host) }
 
-// client returns a client that follows redirects only to HTTPS. If the first
-// address is on this machine, it also follows redirects on this machine.
+// client returns a client that follows redirects only to HTTPS and, from plain
+// HTTP on this machine, to plain HTTP on this machine.
 func (t *transfer) client() *http.Client {
 	transport := t.transport
 	if transport == nil {

@@ -55,7 +55,6 @@ type Options struct {
 	transport http.RoundTripper // for tests
 }
 
-// A Result describes a finished download.
 type Result struct {
 	Bytes   int64 // length of the file
 	Resumed int64 // number of bytes kept from an earlier transfer

@@ -18,8 +18,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// minRate is the minimum rate of a transfer in bytes per second, averaged over
-// StallTimeout.
+// minRate is a transfer's minimum bytes per second, averaged over StallTimeout.
 const minRate = 1000
 
 // A fault is an error of the server or the network. It matches cpar.ErrCloud,
@@ -170,8 +169,7 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 	}
 }
 
-// broken returns the error of a transfer that ended early. The received bytes
-// are kept.
+// broken returns the error of a transfer that ended early. Its bytes are kept.
 func (t *transfer) broken(ctx context.Context, err error) error {
 	kept := "the received part is kept; run the same command again to resume"
 	if _, err := os.Lstat(t.part); err != nil {

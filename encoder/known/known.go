@@ -216,8 +216,7 @@ func (r row) images() (i Images, err error) {
 	if r["crop"] == "none" {
 		resize = fmt.Sprintf(`"size": %s, "resize": "whole"`, side)
 	}
-	// Let ReadConfig validate the row in the same way as a user's configuration
-	// file.
+	// Let ReadConfig validate the row like a user's configuration file.
 	scale := map[string]string{"0-1": "0.00392156862745098", "0-255": "1"}[r["range"]]
 	numbers := func(s string) string { return "[" + strings.Join(strings.Fields(s), ", ") + "]" }
 	i.Preprocessing, _, err = prepare.ReadConfig(fmt.Appendf(nil, `{%s, "interpolation": %q, "mean": %s, "std": %s, "scale": %s}`,

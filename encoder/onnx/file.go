@@ -64,8 +64,7 @@ func Open(path string, limits Limits) (*File, error) {
 	return x, nil
 }
 
-// InMemory returns a model that is already in memory. Such a model may not name
-// other files.
+// InMemory returns a model from memory. It may not name other files.
 func InMemory(data []byte, limits Limits) *File {
 	return &File{Data: data, limits: limits.OrDefault(), digest: sha256.Sum256(data), memory: true}
 }
@@ -180,8 +179,7 @@ func (x *File) Close() error {
 }
 
 // Guard calls f, which must read mapped files on the calling goroutine only. It
-// turns the memory fault that a shrinking file or a failing disk causes into an
-// error.
+// turns the memory fault of a shrinking file or a failing disk into an error.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -109,8 +109,7 @@ func (n *Node) Label() string {
 // Standard reports whether the operator is part of the ONNX specification.
 func (n *Node) Standard() bool { return n.Domain == "" || n.Domain == "ai.onnx" }
 
-// Kind is an AttributeProto.AttributeType of onnx.proto, or 0 if the file omits
-// it.
+// Kind is an AttributeProto.AttributeType of onnx.proto, or 0 if omitted.
 type Kind int64
 
 const (
@@ -123,8 +122,7 @@ const (
 	KindInts   Kind = 7
 )
 
-// An Attribute is a setting of a node. Models from ReadOutline have no
-// attributes.
+// An Attribute is a setting of a node. Models from ReadOutline have none.
 type Attribute struct {
 	Name   string
 	Kind   Kind
@@ -135,8 +133,7 @@ type Attribute struct {
 	Graph  *Graph
 	Floats []float32
 	Ints   []int64
-	// Reference is the attribute of the surrounding function that provides the
-	// value.
+	// Reference is the surrounding function's attribute that has the value.
 	Reference string
 	Other     bool // whether it has another kind of value, such as a list of strings
 }

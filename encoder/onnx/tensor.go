@@ -287,8 +287,7 @@ var Halves = sync.OnceValue(func() *[1 << 16]float32 {
 	return all
 })
 
-// Volume returns the number of elements of a shape. It fails if there are more
-// than limit.
+// Volume returns a shape's number of elements. It fails beyond `limit`.
 func Volume(shape []int, limit int) (int, error) {
 	n := 1
 	for _, d := range shape {

@@ -106,8 +106,7 @@ func (f field) numbers(kind protowire.Type) iter.Seq2[uint64, error] {
 	}
 }
 
-// repeatedInts appends the integers of a field to a list of at most `limit`
-// entries.
+// repeatedInts appends a field's integers to a list of at most `limit` entries.
 func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
 	for v, err := range f.numbers(protowire.VarintType) {
 		if err == nil && len(to) >= limit {

@@ -85,8 +85,7 @@ func start(name string, handle uintptr) (*Library, error) {
 	if err := l.call(createEnv, logFatal, uintptr(unsafe.Pointer(&id[0])), uintptr(unsafe.Pointer(&l.env))); err != nil {
 		return nil, fmt.Errorf("creating its environment: %w", err)
 	}
-	// Without this call, builds for Windows report the models they run to the
-	// system.
+	// Without this call, Windows builds report the models to the system.
 	err = l.call(disableTelemetryEvents, l.env)
 	if err == nil {
 		err = l.call(createCPUMemoryInfo, arenaAllocator, memoryDefault, uintptr(unsafe.Pointer(&l.cpu)))
@@ -121,8 +120,7 @@ func (l *Library) release(function int, handle uintptr) {
 	}
 }
 
-// foreign converts an address of memory outside Go's heap, where nothing moves,
-// to a pointer.
+// foreign makes a pointer of an address outside Go's heap, where nothing moves.
 func foreign(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
@@ -172,8 +170,7 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run runs the session. The length of `input` must match the shape. The caller
-// holds s.mu.
+// run runs the session. `input` must match the shape. The caller holds s.mu.
 func (s *Session) run(input []byte) ([]float32, []int, error) {
 	l := s.library
 	// Pin the input, because the tensor refers to the input until released. Pin

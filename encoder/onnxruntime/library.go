@@ -38,8 +38,7 @@ const Variable = "CPAR_ONNXRUNTIME"
 var ErrNotFound = errors.New("ONNX Runtime is not installed")
 
 const (
-	// apiVersion is the API version of release 1.17, which later releases also
-	// offer.
+	// apiVersion is from release 1.17. Later releases also offer this version.
 	apiVersion = 17
 
 	adviceInstall = "install ONNX Runtime 1.17 or newer, or name its library file in " + Variable
@@ -55,8 +54,7 @@ type Library struct {
 	cpu     uintptr // OrtMemoryInfo of main memory
 }
 
-// opened holds the loaded libraries, because ONNX Runtime has one environment
-// per process.
+// opened holds loaded libraries, because a process has only one environment.
 var opened = struct {
 	sync.Mutex
 	byName map[string]*Library // by the name or path passed to the loader

@@ -19,8 +19,7 @@ func usualNames() []string {
 }
 
 func loadLibrary(name string) (uintptr, error) {
-	// Stay on one thread, because the loader keeps its error message per
-	// thread.
+	// Stay on one thread, because the loader's error message is per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)

@@ -12,8 +12,7 @@ import (
 	"cpar"
 )
 
-// usualSide is the default image side, in pixels, of a network that leaves the
-// size open.
+// usualSide is the image side, in pixels, for a network that leaves it open.
 const usualSide = 224
 
 var errNoPreprocessing = errors.New("it contains no preprocessing")

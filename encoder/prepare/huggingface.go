@@ -87,8 +87,7 @@ func readHuggingFace(f fields, height, width int) Preprocessing {
 	return p
 }
 
-// An edges value is a size in pixels: the shorter side alone, or height and
-// width.
+// An edges value is a size in pixels: the shorter side, or height and width.
 type edges struct{ shorter, height, width int }
 
 func (f fields) edges(name string, square bool, otherwise edges) (e edges) {

@@ -10,8 +10,8 @@ import (
 )
 
 // FromMetadata returns the preprocessing that a network file's metadata
-// describes, for images of height×width. It knows two kinds of entries. Both
-// resize the whole image:
+// describes. The whole image is resized to height×width. FromMetadata knows two
+// kinds of entries:
 //
 //	input_color, input_mean, input_scale     a sample v becomes (v − mean) / scale
 //	Image.NominalPixelRange and similar      as in ONNX's docs/MetadataProps.md

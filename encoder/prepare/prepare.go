@@ -154,8 +154,7 @@ func (p Preprocessing) check() error {
 		return fmt.Errorf("resize %.20q; it is whole, crop or pad", string(p.Resize))
 	}
 	for c := range 3 {
-		// Results for all samples must be finite float32 values of moderate
-		// size.
+		// Results for all samples must be float32 values of moderate size.
 		ends := math.Abs(p.Mean[c]/p.Std[c]) + math.Abs(255*p.Scale/p.Std[c])
 		if !(ends < 1e9) || p.Scale == 0 {
 			return fmt.Errorf("scale %g, mean %g, std %g give no sensible values", p.Scale, p.Mean[c], p.Std[c])

@@ -27,7 +27,7 @@ type Options struct {
 // An Annotator finds keywords for photos. It is safe for concurrent use.
 type Annotator struct {
 	ranker interface {
-		Rank(embedding []float32, most int, least float64, known []string) ([]Score, error)
+		Rank(embedding []float32, limit int, minScore float64, known []string) ([]Score, error)
 	}
 	opt  Options
 	name string

@@ -9,8 +9,8 @@ import (
 	"cpar/model/wordnet"
 )
 
-// PrepareClasses returns an Annotator that needs no text half. Field
-// `o`.Encoder must be a classifier of ImageNet (encoder.OpenClassifier).
+// PrepareClasses returns an Annotator that needs no text half. Instead,
+// o.Encoder must be a classifier of ImageNet (encoder.OpenClassifier).
 // WordNet, a dictionary with a hierarchy of terms, relates its classes to
 // words. The score of a word estimates the probability that a person would give
 // it: OfferedShare times the sum of the probabilities of its classes. If
@@ -36,7 +36,7 @@ const OfferedShare = 0.5
 // classRanker ranks its words by the classes of ImageNet.
 type classRanker []string
 
-func (r classRanker) Rank(values []float32, most int, least float64, known []string) ([]Score, error) {
+func (r classRanker) Rank(values []float32, limit int, minScore float64, known []string) ([]Score, error) {
 	if n := len(values); n != wordnet.Classes && n != wordnet.Classes+1 {
 		return nil, fmt.Errorf("ranking words: %w: %d classes, want %d", cpar.ErrInput, n, wordnet.Classes)
 	}
@@ -45,7 +45,7 @@ func (r classRanker) Rank(values []float32, most int, least float64, known []str
 	for i, word := range r {
 		shares[i] = OfferedShare * float64(wordnet.Probability(word, classes))
 	}
-	return best(r, shares, most, max(least, math.SmallestNonzeroFloat64), known), nil
+	return best(r, shares, limit, max(minScore, math.SmallestNonzeroFloat64), known), nil
 }
 
 // probabilities returns the softmax of `values`. If these values add up to 1,

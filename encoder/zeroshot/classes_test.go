@@ -13,7 +13,6 @@ import (
 	"cpar/photo/decode"
 )
 
-// The classes of ImageNet by their numbers.
 const tiger, seashore = 292, 978
 
 // A classifier answers every image with the same values.

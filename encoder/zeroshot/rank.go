@@ -20,8 +20,7 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Score is a keyword with its share, from 0 to 1, of the softmax over all
-// keywords.
+// A Score is a keyword and its share, 0 to 1, of the softmax over all keywords.
 type Score struct {
 	Word  string  `json:"word"`
 	Score float64 `json:"score"`
@@ -32,8 +31,7 @@ type Score struct {
 // here, because the files of text halves do not state it.
 const temperature = 100
 
-// A Ranker ranks keywords by a photo's embedding. It is safe for concurrent
-// use.
+// A Ranker ranks keywords by an embedding. It is safe for concurrent use.
 type Ranker struct {
 	words   []string
 	offered int         // number of leading words that Rank may return

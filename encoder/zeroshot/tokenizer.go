@@ -58,8 +58,7 @@ func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err 
 
 func (t *Tokenizer) Digest() [sha256.Size]byte { return t.digest }
 
-// Length returns the number of tokens per text for a text half that leaves it
-// open.
+// Length returns the number of tokens per text if the text half leaves it open.
 func (t *Tokenizer) Length() int {
 	if t.length > 0 {
 		return t.length

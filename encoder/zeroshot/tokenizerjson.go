@@ -38,8 +38,7 @@ type tokenizerFile struct {
 	} `json:"added_tokens"`
 }
 
-// A mergeLine is two tokens separated by a space. Newer files store it as a
-// list of two.
+// A mergeLine is two tokens separated by a space, in newer files a list of two.
 type mergeLine string
 
 func (m *mergeLine) UnmarshalJSON(b []byte) error {

@@ -48,15 +48,15 @@ func newUnigram(list []scored, unknown int64, canonical bool) (*unigram, error) 
 		return nil, fmt.Errorf("%w: its vocabulary has no token for unknown text", cpar.ErrInput)
 	}
 	u := &unigram{pieces: make(map[string]piece, len(list)), canonical: canonical}
-	least := 0.0
+	lowest := 0.0
 	for id, s := range list {
 		if len(s.piece) > maxTokenBytes || math.IsNaN(s.score) || math.IsInf(s.score, 0) {
 			return nil, fmt.Errorf("%w: token %d of its vocabulary is too long or has no score", cpar.ErrInput, id)
 		}
 		u.pieces[s.piece] = piece{int64(id), s.score}
-		u.longest, least = max(u.longest, len(s.piece)), min(least, s.score)
+		u.longest, lowest = max(u.longest, len(s.piece)), min(lowest, s.score)
 	}
-	u.unknown = piece{unknown, least - unknownPenalty}
+	u.unknown = piece{unknown, lowest - unknownPenalty}
 	return u, nil
 }
 

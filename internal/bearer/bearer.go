@@ -39,9 +39,9 @@ var (
 
 var ErrNone = errors.New("no token")
 
-// Every fmt verb prints a Token as "cpar_(redacted)". The zero Token is empty.
-// Field `held` is a pointer because fmt prints unexported fields of a struct,
-// such as a Token in another type, without calling their methods.
+// A Token is printed as "cpar_(redacted)" by every fmt verb. The zero Token is
+// empty. Field `held` is a pointer because fmt prints unexported fields of a
+// struct, such as a Token in another type, without calling their methods.
 type Token struct{ held *string }
 
 func (t Token) text() string {

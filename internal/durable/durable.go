@@ -34,8 +34,7 @@ import (
 	"time"
 )
 
-// A temporary file is named label-XXXXXXXXXXXX.tmp, with base32 characters (RFC
-// 4648).
+// A temporary file is named label-XXXXXXXXXXXX.tmp, in base32 (RFC 4648).
 const (
 	tempSuffix = ".tmp"
 	tempRandom = 12

@@ -16,8 +16,7 @@ type FS interface {
 	Create(path string, perm fs.FileMode) (File, error)
 	// Rename atomically renames a file and replaces an existing target.
 	Rename(from, to string) error
-	// RenameNew renames like Rename but fails with fs.ErrExist if the target
-	// exists.
+	// RenameNew is like Rename but fails with fs.ErrExist if the target exists.
 	RenameNew(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
@@ -83,8 +82,7 @@ func renameNew(from, to string, rename, link func(from, to string) error) error 
 	return os.Rename(from, to)
 }
 
-// MkdirAll creates `path` and any missing parents, and syncs the parent of
-// each.
+// MkdirAll creates `path` and missing parents, and syncs the parent of each.
 func MkdirAll(fsys FS, path string, perm fs.FileMode) error {
 	info, err := os.Stat(path)
 	switch {

@@ -16,8 +16,7 @@ func isFull(err error) bool {
 
 func isExhausted(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
 
-// FreeBytes returns the space that this process can use in the folder's file
-// system.
+// FreeBytes returns the space for this process in the folder's file system.
 func FreeBytes(folder string) (int64, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(folder, &st) != nil {

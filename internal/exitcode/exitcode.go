@@ -125,8 +125,7 @@ func Line(only ...int) string {
 // if err comes from Partly.
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
-		// Error messages of the system may contain file names with control
-		// characters.
+		// System errors may contain file names with control characters.
 		kind := "error: "
 		if errors.As(err, new(partly)) {
 			kind = ""

@@ -72,72 +72,72 @@ func pack16AVX2(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func copyRowsAVX2(out *float32, x *float32, outStep int, step int, after int, rows int, vectors int, pad float32)
 
-// dotAVX2 is Dot over whole registers.
+// dotAVX2 computes Dot over whole registers.
 //
 //go:noescape
 func dotAVX2(x *float32, y *float32, vectors int) float32
 
-// axpyAVX2 is Axpy over whole registers.
+// axpyAVX2 computes Axpy over whole registers.
 //
 //go:noescape
 func axpyAVX2(a float32, x *float32, y *float32, vectors int)
 
-// widenAVX2 is AddTo64 over whole registers.
+// widenAVX2 computes AddTo64 over whole registers.
 //
 //go:noescape
 func widenAVX2(sum *float64, x *float32, vectors int)
 
-// centreAVX2 is Centre over whole registers.
+// centreAVX2 computes Centre over whole registers.
 //
 //go:noescape
 func centreAVX2(out *float32, x *float32, mean *float64, scale float64, vectors int)
 
-// expAVX2 is the function over whole registers.
+// expAVX2 computes the function over whole registers.
 //
 //go:noescape
 func expAVX2(out *float32, in *float32, vectors int)
 
-// erfAVX2 is the function over whole registers.
+// erfAVX2 computes the function over whole registers.
 //
 //go:noescape
 func erfAVX2(out *float32, in *float32, vectors int)
 
-// tanhAVX2 is the function over whole registers.
+// tanhAVX2 computes the function over whole registers.
 //
 //go:noescape
 func tanhAVX2(out *float32, in *float32, vectors int)
 
-// sigmoidAVX2 is the function over whole registers.
+// sigmoidAVX2 computes the function over whole registers.
 //
 //go:noescape
 func sigmoidAVX2(out *float32, in *float32, vectors int)
 
-// geluAVX2 is the function over whole registers.
+// geluAVX2 computes the function over whole registers.
 //
 //go:noescape
 func geluAVX2(out *float32, in *float32, vectors int)
 
-// lineAVX2 is Line over whole registers.
+// lineAVX2 computes Line over whole registers.
 //
 //go:noescape
 func lineAVX2(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
 
-// timesAVX2 is Times over whole registers.
+// timesAVX2 computes Times over whole registers.
 //
 //go:noescape
 func timesAVX2(out *float32, x *float32, y *float32, vectors int)
 
-// largerAVX2 is Larger over whole registers.
+// largerAVX2 computes Larger over whole registers.
 //
 //go:noescape
 func largerAVX2(out *float32, x *float32, y *float32, vectors int)
 
-// largestAVX2 is Largest over whole registers.
+// largestAVX2 computes Largest over whole registers.
 //
 //go:noescape
 func largestAVX2(x *float32, vectors int) float32
 
-// halvesAVX2 is Halves over whole registers.
+// halvesAVX2 computes Halves over whole registers.
 //
 //go:noescape
 func halvesAVX2(even *float32, odd *float32, x *float32, vectors int)

@@ -187,72 +187,72 @@ func pack32AVX512(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func copyRowsAVX512(out *float32, x *float32, outStep int, step int, after int, rows int, vectors int, pad float32)
 
-// dotAVX512 is Dot over whole registers.
+// dotAVX512 computes Dot over whole registers.
 //
 //go:noescape
 func dotAVX512(x *float32, y *float32, vectors int) float32
 
-// axpyAVX512 is Axpy over whole registers.
+// axpyAVX512 computes Axpy over whole registers.
 //
 //go:noescape
 func axpyAVX512(a float32, x *float32, y *float32, vectors int)
 
-// widenAVX512 is AddTo64 over whole registers.
+// widenAVX512 computes AddTo64 over whole registers.
 //
 //go:noescape
 func widenAVX512(sum *float64, x *float32, vectors int)
 
-// centreAVX512 is Centre over whole registers.
+// centreAVX512 computes Centre over whole registers.
 //
 //go:noescape
 func centreAVX512(out *float32, x *float32, mean *float64, scale float64, vectors int)
 
-// expAVX512 is the function over whole registers.
+// expAVX512 computes the function over whole registers.
 //
 //go:noescape
 func expAVX512(out *float32, in *float32, vectors int)
 
-// erfAVX512 is the function over whole registers.
+// erfAVX512 computes the function over whole registers.
 //
 //go:noescape
 func erfAVX512(out *float32, in *float32, vectors int)
 
-// tanhAVX512 is the function over whole registers.
+// tanhAVX512 computes the function over whole registers.
 //
 //go:noescape
 func tanhAVX512(out *float32, in *float32, vectors int)
 
-// sigmoidAVX512 is the function over whole registers.
+// sigmoidAVX512 computes the function over whole registers.
 //
 //go:noescape
 func sigmoidAVX512(out *float32, in *float32, vectors int)
 
-// geluAVX512 is the function over whole registers.
+// geluAVX512 computes the function over whole registers.
 //
 //go:noescape
 func geluAVX512(out *float32, in *float32, vectors int)
 
-// lineAVX512 is Line over whole registers.
+// lineAVX512 computes Line over whole registers.
 //
 //go:noescape
 func lineAVX512(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
 
-// timesAVX512 is Times over whole registers.
+// timesAVX512 computes Times over whole registers.
 //
 //go:noescape
 func timesAVX512(out *float32, x *float32, y *float32, vectors int)
 
-// largerAVX512 is Larger over whole registers.
+// largerAVX512 computes Larger over whole registers.
 //
 //go:noescape
 func largerAVX512(out *float32, x *float32, y *float32, vectors int)
 
-// largestAVX512 is Largest over whole registers.
+// largestAVX512 computes Largest over whole registers.
 //
 //go:noescape
 func largestAVX512(x *float32, vectors int) float32
 
-// halvesAVX512 is Halves over whole registers.
+// halvesAVX512 computes Halves over whole registers.
 //
 //go:noescape
 func halvesAVX512(even *float32, odd *float32, x *float32, vectors int)

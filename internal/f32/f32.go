@@ -21,8 +21,9 @@
 // enough that a tile-wide strip of b stays in the first-level cache. Blocks of
 // rows of a stay in the second-level cache. Tiles of sums, 6×16 for AVX2 and
 // NEON and 12×32 for AVX-512, stay in registers. Both matrices are packed, so
-// that a tile reads each sequentially, except a right one of aligned rows. Strips of a have nearly equal heights:
-// 50 rows are cut into nine strips of five or six rows.
+// that a tile reads each sequentially, but a Left reads aligned rows of b in
+// place. Strips of a have nearly equal heights: 50 rows are cut into nine strips
+// of five or six rows.
 //
 // Within a block, each sum is kept in float32 and adds products in the order of
 // k. The sums of successive blocks are then added in order. The result

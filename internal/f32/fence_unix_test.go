@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"cpar/internal/testing/guardpage"
 )
@@ -16,8 +15,7 @@ import (
 // edge returns n values at the end or the beginning of accessible memory.
 func edge[T float32 | float64](t *testing.T, r *rand.Rand, n int, atEnd bool) []T {
 	t.Helper()
-	var size T
-	x := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(guardpage.Bytes(t, int(unsafe.Sizeof(size))*n, atEnd)))), n)
+	x := guardpage.Slice[T](t, n, atEnd)
 	for i := range x {
 		x[i] = T(r.NormFloat64())
 	}

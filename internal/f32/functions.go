@@ -26,8 +26,7 @@ func Sigmoid(out, in []float32) { apply(sigmoidOf, out, in) }
 // where x·Φ(x) is smaller than that bound, the result is 0 or nearly 0.
 func Gelu(out, in []float32) { apply(geluOf, out, in) }
 
-// apply runs f on whole registers of `in`, then on the remainder padded to a
-// register.
+// apply runs f on whole registers of `in`, then on the padded remainder.
 func apply(f function, out, in []float32) {
 	out = out[:len(in)]
 	lanes := active.tiling().lanes
@@ -64,8 +63,7 @@ func applyPlain(f function, out, in []float32) {
 
 const (
 	log2E = 1.44269504
-	// ln 2 in two parts. The first is short enough that its multiples are
-	// exact.
+	// ln 2 in two parts. Multiples of the first, which is short, are exact.
 	ln2High, ln2Low = 0.693359375, -2.12194440e-4
 )
 

@@ -15,27 +15,29 @@ type kernels struct {
 	tiling
 	vectors   vectorFunctions
 	tiles     [2][]tileKernel   // by registers per row and by rows, both minus one
-	corners   [2][]cornerKernel // likewise, with one and four further columns; only for AVX-512
+	corners   [2][]cornerKernel // in the same order, for one or four further columns
 	wides     []wideKernel      // by rows minus one
 	functions [numFunctions]func(out, in *float32, registers int)
-	winograd  transforms                                                 // none in plain Go and for NEON
-	windows   map[windowShape]windowKernel                               // likewise
-	narrow    map[windowShape]windowKernel                               // for at most eight columns, or nil
-	column    func(k int, a *float32, apart, step int, x, sums *float32) // likewise
-	across    func(dst, x *float32, ld, step, blocks int)                // likewise
-	taps      tapsKernel                                                 // only for NEON
+	// A level may lack any of the following kernels and the corners.
+	winograd transforms
+	windows  map[windowShape]windowKernel
+	narrow   map[windowShape]windowKernel // for at most eight columns
+	column   func(k int, a *float32, apart, step int, x, sums *float32)
+	across   func(dst, x *float32, ld, step, blocks int)
+	taps     tapsKernel
 }
 
 var plainKernels = kernels{name: "plain Go", tiling: tiling{4, 2, 256, 0, 4, 12}, vectors: plainVectors}
 
-// A tileKernel sets the values of a tile at c, rows ldc apart, to those at from
-// plus aᵀ·b, within lo and hi. Rows of b are ldb apart, and rows at from are
-// step apart; with step −1 there is one value for each row. It fetches the values
-// `ahead` of b, `pace` apart. Distances are in bytes.
+// A tileKernel sets a tile at c to the values at `from` plus aᵀ·b, within lo
+// and hi. Rows of c, b and `from` are ldc, ldb and step apart. If step is −1,
+// `from` has one value for each row. The kernel also fetches values of b into
+// the cache, the first `ahead` of b and the others `pace` apart. Distances are
+// in bytes.
 type tileKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// A cornerKernel also multiplies the columns that the bits of `columns` select.
-// Their values are adjacent at x, moreC and moreFrom.
+// A cornerKernel also multiplies further columns, which the bits of `columns`
+// select. In each row of x, moreC and moreFrom, their values are adjacent.
 type cornerKernel func(k int, a, b *float32, ldb, ahead, pace int, c *float32, ldc int, from *float32, step int, lo, hi float32,
 	x, moreC, moreFrom *float32, columns int)
 

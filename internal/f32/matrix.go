@@ -17,8 +17,8 @@ type tile struct {
 	from               []float32 // the product is added to these values
 	step               int       // distance between the rows in `from`, or oneEach for one value per row
 	lo, hi             float32
-	columns            int
-	x, moreC, moreFrom []float32
+	columns            int       // number of further columns, for a cornerKernel
+	x, moreC, moreFrom []float32 // their values of b, c and `from`
 }
 
 const oneEach = -1
@@ -53,7 +53,8 @@ type block struct {
 	own     []float32 // memory for a tile that extends beyond c
 	columns int       // number of further columns
 	column  []float32 // these columns of b, packed, or nil
-	at, end int       // where their tile and they begin
+	at      int       // first column of the tile that also multiplies them
+	end     int       // column of c where they begin
 }
 
 // begin returns block number `depth` of a product that is cut along k. Only the

@@ -67,67 +67,67 @@ func pack16NEON(dst, src *float32, offsets *int, rows int)
 //go:noescape
 func tapsNEON(out, x *float32, offsets *int, weights *float32, taps, registers int, bias, lo, hi float32)
 
-// dotNEON is Dot over whole registers.
+// dotNEON computes Dot over whole registers.
 //
 //go:noescape
 func dotNEON(x, y *float32, registers int) float32
 
-// axpyNEON is Axpy over whole registers.
+// axpyNEON computes Axpy over whole registers.
 //
 //go:noescape
 func axpyNEON(a float32, x, y *float32, registers int)
 
-// lineNEON is Line over whole registers.
+// lineNEON computes Line over whole registers.
 //
 //go:noescape
 func lineNEON(out, in *float32, by, plus, lo, hi float32, registers int)
 
-// timesNEON is Times over whole registers.
+// timesNEON computes Times over whole registers.
 //
 //go:noescape
 func timesNEON(out, x, y *float32, registers int)
 
-// largerNEON is Larger over whole registers.
+// largerNEON computes Larger over whole registers.
 //
 //go:noescape
 func largerNEON(out, x, y *float32, registers int)
 
-// largestNEON is Largest over whole registers.
+// largestNEON computes Largest over whole registers.
 //
 //go:noescape
 func largestNEON(x *float32, registers int) float32
 
-// widenNEON is AddTo64 over whole registers.
+// widenNEON computes AddTo64 over whole registers.
 //
 //go:noescape
 func widenNEON(sum *float64, x *float32, registers int)
 
-// centreNEON is Centre over whole registers.
+// centreNEON computes Centre over whole registers.
 //
 //go:noescape
 func centreNEON(out, x *float32, mean *float64, scale float64, registers int)
 
-// expNEON is the function over whole registers.
+// expNEON computes the function over whole registers.
 //
 //go:noescape
 func expNEON(out, in *float32, registers int)
 
-// erfNEON is the function over whole registers.
+// erfNEON computes the function over whole registers.
 //
 //go:noescape
 func erfNEON(out, in *float32, registers int)
 
-// tanhNEON is the function over whole registers.
+// tanhNEON computes the function over whole registers.
 //
 //go:noescape
 func tanhNEON(out, in *float32, registers int)
 
-// sigmoidNEON is the function over whole registers.
+// sigmoidNEON computes the function over whole registers.
 //
 //go:noescape
 func sigmoidNEON(out, in *float32, registers int)
 
-// geluNEON is the function over whole registers.
+// geluNEON computes the function over whole registers.
 //
 //go:noescape
 func geluNEON(out, in *float32, registers int)

@@ -93,7 +93,7 @@ func (l *Left) product(c []float32, ldc int, b []float32, offsets []int, ldb, n 
 	t := l.level.tiling()
 	few := n % t.lanes
 	var column []float32 // the last columns of b, if a kernel multiplies them beside others
-	width, at := 1, 0    // the distance between their rows, and a column of the block that they belong to
+	width, at := 1, 0    // the distance between their rows, and the column of their tile
 	if 0 < few && few <= t.few {
 		n -= few
 		alone, corners := levels[l.level].column != nil, levels[l.level].corners[0] != nil

@@ -4,7 +4,8 @@ import "slices"
 
 // Windows computes the products of size×size weights with the windows of
 // planes, or the maxima of windows, for depthwise convolutions and pools. A
-// kernel reads a plane in place, a register of columns at a time, within masks.
+// kernel reads a plane in place, a register of columns at a time. Masks exclude
+// columns outside the plane.
 type Windows struct {
 	Plane
 	kernel  windowKernel
@@ -26,7 +27,6 @@ type strip struct {
 // lies `ahead` bytes later. Steps are in bytes.
 type windowKernel func(out, x, weights, padding *float32, masks *int32, from, first, rows, step, outStep, skip, groups, ahead int, start, lo, hi float32)
 
-// A windowShape is the key of a kernel.
 type windowShape struct {
 	max          bool
 	size, stride int
@@ -68,7 +68,6 @@ func NewWindows(p Plane, max bool, size, stride int) *Windows {
 	return w
 }
 
-// Scratch returns the number of scratch values that Compute needs.
 func (w *Windows) Scratch() int { return w.OutH*w.OutW + w.width }
 
 // Compute sets each plane of `out` from a plane of x. The planes take the

@@ -7,13 +7,13 @@ package f32
 // are about ten times as large.
 type Winograd struct {
 	m, k int // numbers of output and input channels
-	// For each block of winogradRows output channels, nine planes with the
-	// weights of one tap, packed like a Left. Convolve transforms a block when it
-	// needs it, because transformed weights would take four times the memory.
+	// A block holds the weights of winogradRows output channels, in a plane for
+	// each of the nine taps that is packed like a Left. Convolve transforms a
+	// block when it needs it, because transformed weights take four times the
+	// memory.
 	blocks [][]float32
 }
 
-// HasWinograd reports whether the level has kernels for Winograd.
 func HasWinograd() bool { return levels[active].winograd.fours != nil }
 
 // winogradRows returns the number of output channels in a block, whole tiles at
@@ -24,8 +24,8 @@ const (
 	// winogradValues is about the number of tiles that are transformed at a time,
 	// times the input channels, so that they stay in the second-level cache.
 	winogradValues = 8192
-	// apart keeps the 36 values of a tile from sharing a set of the first-level
-	// cache.
+	// apart is added to the distances between the 36 values of a tile, so that
+	// they do not share a set of the first-level cache.
 	apart = 16
 )
 
@@ -62,8 +62,7 @@ func (p Plane) down(k int) (all, atOnce int) {
 	return all, min(all, max(1, max(32, winogradValues/k)/p.across()))
 }
 
-// A winogradMemory holds the scratch memory of Convolve. Distances between the
-// 36 values of one thing are `step`.
+// A winogradMemory holds the scratch memory of Convolve.
 type winogradMemory struct {
 	lines                 []float32 // padded rows of an image
 	pitch                 int       // the distance between them
@@ -77,10 +76,10 @@ type winogradMemory struct {
 
 type transformed struct {
 	data []float32
-	step int
+	step int // distance between two of the 36 values
 }
 
-// layOut cuts up the scratch memory. With nil it only determines the sizes.
+// layOut cuts up the scratch memory. For nil it only determines the sizes.
 func (w *winogradMemory) layOut(p Plane, m, k int, scratch []float32) (size int) {
 	lanes := active.tiling().lanes
 	_, rows := p.down(k)
@@ -199,7 +198,6 @@ func (l level) fours(out, x []float32, plane, n, step, rows int) {
 	levels[l].winograd.fours(data(out), data(x), 4*plane, 4*n, 4*step, rows, registers)
 }
 
-// winogradWeights transforms nine planes of weights.
 func (l level) winogradWeights(to transformed, w []float32) {
 	plane := len(w) / 9
 	_ = to.data[35*to.step+plane-1]
@@ -213,8 +211,7 @@ func (l level) winogradIn(out, x []float32, plane, row, step, n int) {
 	levels[l].winograd.winogradIn(data(out), data(x), 4*plane, 4*row, 4*step, n/l.tiling().lanes)
 }
 
-// winogradOut transforms the products of n tiles back. Result row a begins at
-// out[a·line].
+// winogradOut transforms products of n tiles back. Row a begins at out[a·line].
 func (l level) winogradOut(out, x []float32, step, line, n int, bias, lo, hi float32) {
 	_, _ = out[3*line+4*n-1], x[35*step+n-1]
 	levels[l].winograd.winogradOut(data(out), data(x), 4*step, 4*line, n/l.tiling().lanes, bias, lo, hi)

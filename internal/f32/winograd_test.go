@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// TestWinograd compares Convolve with the definition of a convolution.
 func TestWinograd(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		if !HasWinograd() {

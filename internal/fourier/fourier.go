@@ -37,7 +37,7 @@ type pass struct {
 	twiddles []complex128 // radix−1 factors for each index below `done`
 }
 
-// New returns the transform whose length is the product of the radices, each 3 or 4.
+// New returns the transform whose length is the product of radices (3 or 4).
 func New(radices ...int) *FFT {
 	n := 1
 	for _, radix := range radices {
@@ -61,7 +61,7 @@ func New(radices ...int) *FFT {
 	return f
 }
 
-// Input returns the buffer to fill before Run: element j of lane l at index j·Lanes + l.
+// Input returns the buffer for Run. Element j of lane l is at j·Lanes + l.
 func (f *FFT) Input() []complex128 { return f.x }
 
 // Run transforms Input and returns the result in the same layout. The result is

@@ -36,8 +36,7 @@ type kinded struct {
 
 func (k kinded) Unwrap() []error { return []error{k.error, k.kind} }
 
-// Kind marks err as an error of a kind, such as cpar.ErrKey, and keeps its
-// text.
+// Kind marks err as a kind of error, such as cpar.ErrKey, and keeps its text.
 func Kind(err, kind error) error {
 	if err == nil {
 		return nil

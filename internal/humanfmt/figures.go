@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// Digits formats a non-negative number with about three digits: 0.12, 1.23, 12.3, 123, 1234.
+// Digits formats a non-negative number with about three digits: 0.12, 1.23,
+// 12.3, 123, 1234.
 func Digits(x float64) string {
 	switch {
 	case x >= 100:

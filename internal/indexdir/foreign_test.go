@@ -120,10 +120,7 @@ func TestEveryTempIsKnown(t *testing.T) {
 	}
 	for name, write := range writes {
 		folder := t.TempDir()
-		w, err := indexdir.Create(folder, indexdir.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := create(t, folder)
 		if err := write(w); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +128,8 @@ func TestEveryTempIsKnown(t *testing.T) {
 		if got := segmentFiles(t, folder); len(got) != 1 {
 			t.Fatalf("%s: temporary files %v", name, got)
 		}
-		if w, err = indexdir.Create(folder, indexdir.Options{}); err != nil {
+		w, err := indexdir.Create(folder, indexdir.Options{})
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

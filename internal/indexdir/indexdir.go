@@ -193,8 +193,7 @@ func describe(m fs.FileMode) string {
 	return "a device or pipe"
 }
 
-// Lock locks an existing folder. Closing the lock or ending the process
-// releases it.
+// Lock locks an existing folder. Closing it or ending the process unlocks it.
 func Lock(folder string) (*flock.Flock, error) {
 	l := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(fileMode))
 	ok, err := l.TryLock()

@@ -25,6 +25,15 @@ func build(t testing.TB, folder string, seed uint64) *cpar.Manifest {
 	return m
 }
 
+func create(t testing.TB, folder string) *indexdir.Writer {
+	t.Helper()
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // which returns the seed of the segments in folder, checking every byte.
 func which(folder string, seeds ...uint64) (uint64, error) {
 	x, err := indexdir.Open(folder)
@@ -85,10 +94,7 @@ func TestBuildAndReplace(t *testing.T) {
 
 func TestEmptySegment(t *testing.T) {
 	folder := t.TempDir()
-	w, err := indexdir.Create(folder, indexdir.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := create(t, folder)
 	m := indexsample.Manifest(1)
 	m.Records, m.Planes, m.Fields = 1, 0, 0
 	if err := indexsample.Write(w, m, 1); err != nil {
@@ -213,18 +219,12 @@ func TestFaultsAreDistinguished(t *testing.T) {
 
 func TestOneWriterAtATime(t *testing.T) {
 	folder := t.TempDir()
-	w, err := indexdir.Create(folder, indexdir.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := create(t, folder)
 	if _, err := indexdir.Create(folder, indexdir.Options{}); !errors.Is(err, indexdir.ErrLocked) || !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("a second writer: %v", err)
 	}
 	w.Close()
-	w, err = indexdir.Create(folder, indexdir.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w = create(t, folder)
 	w.Close()
 }
 
@@ -325,10 +325,7 @@ func FuzzManifestFile(f *testing.F) {
 
 func benchmarkFolder(b *testing.B) (string, uint64) {
 	folder := b.TempDir()
-	w, err := indexdir.Create(folder, indexdir.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := create(b, folder)
 	defer w.Close()
 	m := indexsample.Manifest(1)
 	m.Dim = 1 << 16
@@ -352,10 +349,7 @@ func BenchmarkOpen16MiB(b *testing.B) {
 }
 
 func BenchmarkSegment16MiB(b *testing.B) {
-	w, err := indexdir.Create(b.TempDir(), indexdir.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := create(b, b.TempDir())
 	defer w.Close()
 	data := make([]byte, 16<<20)
 	b.SetBytes(int64(len(data)))

@@ -16,14 +16,13 @@ import (
 
 const hugePage = 2 << 20
 
-// Allocate returns n bytes that start at a huge-page boundary, and a function that frees them. It falls back to
-// ordinary pages.
+// Allocate returns n bytes that start at a huge-page boundary, and a function
+// that frees them. It falls back to ordinary pages.
 func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)
 	}
-	// Use whole huge pages, because the system does not use a huge page for less
-	// than 2 MB.
+	// Use whole huge pages, because the system uses none for less than 2 MB.
 	size := (int(n) + hugePage - 1) / hugePage * hugePage
 	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

@@ -35,8 +35,7 @@ type Index struct {
 // Open maps the active index of `folder` and checks every byte.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
-// Open opens the index like the function Open and keeps the rows in the given
-// memory.
+// Open is like function Open and keeps the rows in the given memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
 // open calls the function `between` once it has read the manifest, before it

@@ -44,10 +44,7 @@ func TestCutAtEveryStep(t *testing.T) {
 					case !had && err != nil && !errors.Is(err, indexdir.ErrNoIndex):
 						t.Fatalf("neither an index nor none: %v", err)
 					}
-					w, err := indexdir.Create(folder, indexdir.Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					w := create(t, folder)
 					defer w.Close()
 					m := new(cpar.Manifest)
 					if got != 0 {
@@ -176,10 +173,7 @@ func TestUploadMustFit(t *testing.T) {
 func TestActivateNeedsItsSegments(t *testing.T) {
 	folder := t.TempDir()
 	m := build(t, folder, 1)
-	w, err := indexdir.Create(folder, indexdir.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := create(t, folder)
 	defer w.Close()
 	next := *m
 	next.Segments = append([]cpar.Segment(nil), m.Segments...)

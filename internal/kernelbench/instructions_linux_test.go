@@ -7,7 +7,6 @@ import (
 	"cpar/internal/testing/instructions"
 )
 
-// TestInstructions prints the instructions of each call at each level.
 func TestInstructions(t *testing.T) {
 	counter := instructions.New(t)
 	for _, c := range Calls {

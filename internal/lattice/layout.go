@@ -81,8 +81,7 @@ func (p Params) Score(phase uint64) int64 {
 // grows by much.
 const addendDim = 2
 
-// SlotDim returns the number of coordinates of a slot for vectors of `dim`
-// coordinates.
+// SlotDim returns the length of a slot for vectors of `dim` coordinates.
 func SlotDim(dim int) int { return dim + addendDim }
 
 func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }

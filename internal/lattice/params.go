@@ -19,8 +19,7 @@ const DefaultBlock = 128
 type Params struct {
 	// LogN is log₂ N and selects the ring Fast or Careful.
 	LogN int
-	// Dim is d, the dimension of a request and of a row of C concatenated
-	// records.
+	// Dim is d, the dimension of a request and of a row of C records.
 	Dim int
 	// LogSlots is log₂ C, 0 for one record per row.
 	LogSlots int
@@ -28,8 +27,7 @@ type Params struct {
 	Block int
 	// LogT is log₂ t. Scores are exact modulo t.
 	LogT int
-	// LogRecordScale is log₂ Δ_db, which determines Δ_q = Δ/Δ_db. Balance
-	// chooses it.
+	// LogRecordScale is log₂ Δ_db, which Balance chooses. Δ_q is Δ/Δ_db.
 	LogRecordScale int
 	// RecordNorm and RequestNorm bound the Euclidean norms of records and
 	// requests, and Addend bounds the magnitude of addends. Rows of several

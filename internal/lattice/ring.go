@@ -30,8 +30,7 @@ var (
 	// security by the core-SVP estimate is 120 bits, slightly above Kyber-512
 	// (`cpar-eval security`).
 	Fast = newRing(11, 47, 80<<10)
-	// Careful has 290 bits of security by the same estimate. Requests are twice
-	// as long.
+	// Careful has 290 bits by the same estimate. Requests are twice as long.
 	Careful = newRing(12, 48, 16<<10)
 )
 

@@ -34,11 +34,11 @@ const wideFlag = 1 << 31
 const WideSlots = 2
 
 // CellSize returns the number of rows for n records in the given number of
-// cells. Each record has 1.72 slots on average. With more slots, a request to a
-// million records in eight cells and its reply would exceed 1.6 MB. In wide cells,
-// each has 2.2 slots. With more slots, a request to 100,000 records in four cells
-// and its reply would exceed 0.5 MB. The result depends only on the arguments, so
-// it reveals nothing.
+// cells. The cells have 1.72 slots per record. With more, a request to a million
+// records in eight cells and its reply would exceed 1.6 MB. Wide cells have 2.2
+// slots per record. With more, a request to 100,000 records in four cells and
+// its reply would exceed 0.5 MB. The result depends only on the arguments, so it
+// reveals nothing.
 func CellSize(n, clusters int, wide bool) int {
 	slots := 172
 	if wide {

@@ -20,8 +20,7 @@ var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 15: {881, 827},
 }
 
-// Standard returns the maximum log₂ q for 128 bits of security at ring degree
-// n.
+// Standard returns the maximum log₂ q for 128-bit security at ring degree n.
 func Standard(n int) (classical, quantum float64, ok bool) {
 	row, ok := standard[n]
 	return row.classical, row.quantum, ok

@@ -41,8 +41,7 @@ func (r *Ring) InterpolateFolded(y []uint64) {
 	ring.INTTStandard(y, y, r.points(y), t.inverse[r.LogN], r.Q, t.MRedConstant, t.RootsBackward[:len(y)])
 }
 
-// EvaluateFolded inverts InterpolateFolded: it maps the coefficients of f_0 to
-// D·f_0(y_k).
+// EvaluateFolded inverts InterpolateFolded: it maps f_0 to the D·f_0(y_k).
 func (r *Ring) EvaluateFolded(y []uint64) {
 	t := r.tables()
 	r.Evaluate(y)

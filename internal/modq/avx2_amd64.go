@@ -4,37 +4,37 @@
 
 package modq
 
-// dotAVX2 is Dot of n words.
+// dotAVX2 computes Dot of n words.
 //
 //go:noescape
 func dotAVX2(a *uint64, b *uint64, n int) uint64
 
-// axpyAVX2 is Axpy of n words.
+// axpyAVX2 computes Axpy of n words.
 //
 //go:noescape
 func axpyAVX2(alpha uint64, x *uint64, y *uint64, n int)
 
-// sumAVX2 is Sum of n words.
+// sumAVX2 computes Sum of n words.
 //
 //go:noescape
 func sumAVX2(x *uint64, n int) uint64
 
-// rowsAVX2 is Rows for rows of n words. It prefetches across the ends of rows.
+// rowsAVX2 computes Rows for rows of n words. It prefetches across the ends of rows.
 //
 //go:noescape
 func rowsAVX2(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 
-// gatherAVX2 is Gather for a row of n words. It prefetches another.
+// gatherAVX2 computes Gather for a row of n words. It prefetches another.
 //
 //go:noescape
 func gatherAVX2(row *uint64, x *uint64, n int, ahead uintptr) uint64
 
-// lanesAVX2 is DotLanes of n words.
+// lanesAVX2 computes DotLanes of n words.
 //
 //go:noescape
 func lanesAVX2(sum *[8]uint64, row *uint64, x *uint64, n int)
 
-// tile8AVX2 is Tile for 8 vectors.
+// tile8AVX2 computes Tile for 8 vectors.
 //
 //go:noescape
 func tile8AVX2(dst *[4][8]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)

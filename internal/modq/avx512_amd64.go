@@ -4,57 +4,57 @@
 
 package modq
 
-// dotAVX512 is Dot of n words.
+// dotAVX512 computes Dot of n words.
 //
 //go:noescape
 func dotAVX512(a *uint64, b *uint64, n int) uint64
 
-// axpyAVX512 is Axpy of n words.
+// axpyAVX512 computes Axpy of n words.
 //
 //go:noescape
 func axpyAVX512(alpha uint64, x *uint64, y *uint64, n int)
 
-// axpyRowsAVX512 is AxpyRows of n words.
+// axpyRowsAVX512 computes AxpyRows of n words.
 //
 //go:noescape
 func axpyRowsAVX512(alpha *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, y *uint64, n int, ahead uintptr)
 
-// sumAVX512 is Sum of n words, eight pages side by side.
+// sumAVX512 computes Sum of n words, eight pages side by side.
 //
 //go:noescape
 func sumAVX512(x *uint64, n int) uint64
 
-// sumFourAVX512 is Sum of 4·n words, n from each quarter at once, a multiple of 16.
+// sumFourAVX512 computes Sum of 4·n words, n from each quarter at once. n is a multiple of 16.
 //
 //go:noescape
 func sumFourAVX512(x *uint64, n int) uint64
 
-// rowsAVX512 is Rows for rows of n words, one by one.
+// rowsAVX512 computes Rows for rows of n words, one by one.
 //
 //go:noescape
 func rowsAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 
-// quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.
+// quartersAVX512 computes Rows for 4·rows rows of n words, one from each quarter at once.
 //
 //go:noescape
 func quartersAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 
-// fourAVX512 is Gather for four rows of n words. After the first early words it prefetches four others.
+// fourAVX512 computes Gather for four rows of n words. After the first early words it prefetches four others.
 //
 //go:noescape
 func fourAVX512(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int, early int, a0 uintptr, a1 uintptr, a2 uintptr, a3 uintptr)
 
-// lanesAVX512 is DotLanes of n words.
+// lanesAVX512 computes DotLanes of n words.
 //
 //go:noescape
 func lanesAVX512(sum *[8]uint64, row *uint64, x *uint64, n int)
 
-// tile8AVX512 is Tile for 8 vectors.
+// tile8AVX512 computes Tile for 8 vectors.
 //
 //go:noescape
 func tile8AVX512(dst *[4][8]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)
 
-// tile16AVX512 is Tile for 16 vectors.
+// tile16AVX512 computes Tile for 16 vectors.
 //
 //go:noescape
 func tile16AVX512(dst *[2][4][8]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x0 *uint64, x1 *uint64, n int, p0 *[8]uint64, p1 *[8]uint64, ahead uintptr)

@@ -5,7 +5,6 @@ package modq
 import (
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 
 	"cpar/internal/testing/guardpage"
 )
@@ -13,7 +12,7 @@ import (
 // edge returns n words at the end or the beginning of accessible memory.
 func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
 	t.Helper()
-	x := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(guardpage.Bytes(t, 8*n, atEnd)))), n)
+	x := guardpage.Slice[uint64](t, n, atEnd)
 	for i := range x {
 		x[i] = r.Uint64()
 	}

@@ -16,8 +16,7 @@ func supported() []level { return []level{plain, withNEON} }
 // words (MADD), but one or two for the same product by halves. Winograd's
 // identity (see Tile) would need 1.5 instructions, so tile8NEON does without.
 //
-// Axpy and DotLanes remain plain Go, because the owner calls them with at most
-// three words.
+// Axpy and DotLanes remain plain Go, because calls have at most three words.
 
 // dotNEON implements Dot for n words.
 //

@@ -26,11 +26,11 @@ type Group struct {
 	Pairs [Lanes]uint64
 }
 
-// A Block is the result of Tile: element [g][q][l] belongs to group g, row q, vector l.
+// A Block is the result of Tile: [g][q][l] belongs to group g, row q, vector l.
 type Block [TileGroups][TileRows][Lanes]uint64
 
-// SumPairs adds to pairs[l] the products Σ X[2j·Lanes+l]·X[(2j+1)·Lanes+l] of neighbouring elements of each vector. It
-// skips the last element of vectors of odd length.
+// SumPairs adds Σ x[2j·Lanes+l]·x[(2j+1)·Lanes+l], the products of neighbouring
+// elements, to pairs[l]. It skips the last element of vectors of odd length.
 func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 	for ; len(x) >= 2*Lanes; x = x[2*Lanes:] {
 		v := (*[2 * Lanes]uint64)(x)
@@ -77,7 +77,6 @@ func PackedLen(n, dim int) int {
 	return groupsOf(n) * Lanes * (dim + 1)
 }
 
-// starts returns the addresses of rows for kernels.
 func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	for q := range r {
 		r[q] = unsafe.SliceData(rows[q])

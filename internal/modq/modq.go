@@ -12,7 +12,7 @@
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
 //	a few vectors  RowsMany on packed requests: the matrix is read once
 //	many vectors   Tile, four rows by sixteen vectors: encryption
-//	none           Sum and SumFour, which only read: the faster gives the speed of memory
+//	none           Sum and SumFour, which only read, to measure the speed of memory
 //
 // Plain Go (plain.go) defines the operations. Assembly replaces it: on amd64
 // for AVX2 or AVX-512, written by package gen, and on arm64 for NEON. Build tag

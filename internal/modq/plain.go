@@ -69,8 +69,7 @@ func gatherPlain(dst []uint64, rows [][]uint64, x []uint64) {
 	}
 }
 
-// tilePlain computes the products by their definition and ignores sums of
-// pairs.
+// tilePlain computes products by their definition and ignores sums of pairs.
 func tilePlain(dst *Block, rows *[TileRows][]uint64, groups []Group) {
 	for g, group := range groups {
 		for q, row := range rows {

@@ -33,8 +33,7 @@ func (n *noise) fbm(x, y float64, octaves int) float64 {
 	for range octaves {
 		sum += weight * n.at(x, y)
 		total += weight
-		// The uneven shift prevents the lattice points of the octaves from
-		// coinciding.
+		// The shift prevents the octaves' lattice points from coinciding.
 		x, y, weight = 2*x+17.3, 2*y+9.1, weight/2
 	}
 	return sum / total

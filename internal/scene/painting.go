@@ -12,8 +12,7 @@ import (
 	"github.com/fogleman/gg"
 )
 
-// painting is an image in progress. It remembers the last visible layer at
-// every pixel.
+// painting is an image in progress, with the last visible layer at every pixel.
 type painting struct {
 	img    *image.RGBA
 	gc     *gg.Context // draws into img
@@ -37,8 +36,7 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	return p
 }
 
-// layer calls `draw` and assigns these keywords to the pixels that clearly
-// change.
+// layer calls `draw` and assigns keywords to the pixels that clearly change.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)
 	draw()

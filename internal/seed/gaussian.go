@@ -21,8 +21,7 @@ var cumulative = [GaussianBound]uint64{
 	0x7ffffe1db4769da5, 0x7fffffac0a1dcb09, 0x7ffffff428673853,
 }
 
-// Gaussian returns a sample of the discrete Gaussian with σ = 3.2 truncated at
-// ±19.
+// Gaussian returns a sample of the discrete Gaussian with σ = 3.2, cut at ±19.
 //
 // It inverts the distribution function of |X| on 63 bits and takes the sign
 // from one more, so each probability is accurate to 2⁻⁶³. It compares all

@@ -45,13 +45,11 @@ type Setting struct {
 	Path bool   // a path, which in the file may begin with ~/ or be relative to the file's folder
 	// Names lists values of a Path setting that are not paths.
 	Names []string
-	// Except lists the commands in which a flag of this name has another
-	// meaning.
+	// Except lists commands in which a flag of this name has another meaning.
 	Except []string
 }
 
-// A Table lists the settings of a program, for help, manual pages and
-// documents.
+// A Table lists a program's settings, for help, manual pages and documents.
 type Table struct {
 	Program  string
 	Settings []Setting

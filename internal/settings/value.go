@@ -46,8 +46,7 @@ func Size(bytes *int64, text string) pflag.Value {
 }
 
 func parseSize(s string) (int64, error) {
-	// Parse plain digits exactly, because the humanize library uses floating
-	// point.
+	// Parse plain digits exactly. The humanize library uses floating point.
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return n, nil
 	}

@@ -19,8 +19,7 @@ func AppendBatch(b []byte, items [][]byte) []byte {
 	return b
 }
 
-// DecodeBatch decodes a batch of 1 to MaxBatch items. The items alias b. Errors
-// wrap `kind`.
+// DecodeBatch decodes 1 to MaxBatch items, which alias b. Errors wrap `kind`.
 func DecodeBatch(b []byte, kind error) ([][]byte, error) {
 	r := NewReader(b, kind)
 	n := r.Count(4, "items")

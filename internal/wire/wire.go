@@ -77,7 +77,7 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
-// Varint reads a signed number of at most most in variable length (package
+// Varint reads a number from −`most` to `most` in variable length (package
 // binary). It accepts only the shortest encoding.
 func (r *Reader) Varint(what string, most int64) int64 {
 	if r.err != nil {
@@ -135,8 +135,7 @@ func AppendU16s(b []byte, v []uint16) []byte {
 	return b
 }
 
-// Encoded reads a length and a value of that length, and decodes the value into
-// `target`.
+// Encoded reads a length and as many bytes, and decodes these into `target`.
 func (r *Reader) Encoded(what string, target encoding.BinaryUnmarshaler) error {
 	enc := r.Bytes(r.Count(1, "bytes of "+what), what)
 	if r.err != nil {

@@ -177,8 +177,7 @@ func (p *Projection) steps(bits []byte, d, first int) {
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
 }
 
-// check validates levels, including their distance from the baselines
-// (MaxSteps).
+// check validates levels and their distance from the baselines (MaxSteps).
 func (p *Projection) check(x []uint16) error {
 	if err := checkLevels(x, p.m, p.beta); err != nil {
 		return err

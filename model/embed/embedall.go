@@ -28,8 +28,7 @@ var spread4 = func() (table [16]uint64) {
 	return table
 }()
 
-// A coordinate holds the levels of all photos in one coordinate, from `low` to
-// `high`.
+// A coordinate holds all photos' levels in a coordinate, `low` to `high`.
 type coordinate struct {
 	low, high int
 	levels    []uint16 // per photo, relative to `low`

@@ -73,8 +73,8 @@ func (c *Cache) Put(content [sha256.Size]byte, v *Vectors) error {
 	return err
 }
 
-// Embedding returns a network's embedding of the image with digest `content`.
-// `network` is the network's digest.
+// Embedding returns the embedding of the image with digest `content` by the
+// network with digest `network`.
 func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
 }

@@ -13,12 +13,11 @@ type colorCounts struct {
 	rgb, hsv, lab [ColorDim]int
 }
 
-// A light is a channel value in [0, 1], both as stored (sRGB) and as linear
-// light.
+// A light is a channel value in [0, 1], as stored (sRGB) and as linear light.
 type light struct{ stored, linear float64 }
 
-// byteLights holds the light of every 8-bit channel value. Entry 256 is for
-// interpolation.
+// byteLights holds the light of every 8-bit channel value. meanLight reads entry
+// 256, with weight 0, when it interpolates at 255.
 var byteLights = func() (t [257]light) {
 	for i := range t {
 		x := float64(i) / 255

@@ -13,8 +13,7 @@ import (
 	"cpar"
 )
 
-// A dirStore stores plaintext entries in a folder, for measurements without a
-// key:
+// A dirStore stores plaintext entries in a folder, to measure without a key:
 //
 //	DIR/ab/abcd…ef.features-5    "cparkept" · kind and name, each after its length (4 bytes) ·
 //	                             value · CRC-32C of the preceding bytes (4)

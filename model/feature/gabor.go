@@ -40,8 +40,7 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	return envelope * re, envelope * im
 }
 
-// gaborHalf returns the distance from a kernel's centre to its edge: 3σ, in
-// pixels.
+// gaborHalf returns the pixels from a kernel's centre to its edge, 3σ.
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
 // gaborSpectrum returns the transfer function (the Fourier transform) of a
@@ -76,8 +75,7 @@ func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	return spectrum
 }
 
-// gaborSpectra returns the transfer functions of all scales and orientations,
-// 3.5 MB.
+// gaborSpectra returns all transfer functions by scale and orientation, 3.5 MB.
 var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	f := newFFT()
 	for i, wavelength := range gaborWavelengths {

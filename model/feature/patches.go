@@ -33,8 +33,7 @@ const (
 	// patchFloor is added to the variance of a patch (values 0…255), so that
 	// noise in flat areas such as sky is not amplified.
 	patchFloor = 10
-	// patchThreshold is subtracted from every response, so that weak responses
-	// count as 0.
+	// patchThreshold is subtracted from responses, so weak ones count as 0.
 	patchThreshold = 0.5
 )
 

@@ -32,8 +32,7 @@ func (e *Extractor) Photo(data []byte, opts Options) (*Vectors, error) {
 	return e.photo(data, decode.ContentDigest(data), opts)
 }
 
-// photo does the same as Photo for a file whose content digest is known
-// (`key`).
+// photo is Photo for a file whose content digest, `key`, is known.
 func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Vectors, error) {
 	decoded := sync.OnceValues(func() (*decode.Image, error) { return decode.Decode(data) })
 	v, err := opts.Cache.vectors(key, func() (*Vectors, error) {

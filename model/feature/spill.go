@@ -21,8 +21,8 @@ type Spill struct {
 	file *os.File
 	aead cipher.AEAD
 	end  atomic.Int64
-	// buffers hold *[]byte, because many short-lived buffers would keep the
-	// garbage collector busy.
+	// buffers holds *[]byte for reuse, because many short-lived buffers would
+	// keep the garbage collector busy.
 	buffers sync.Pool
 }
 
@@ -95,8 +95,7 @@ func (s *Spill) put(v *Vectors) *Vectors {
 	return out
 }
 
-// Load returns v with its values, which it reads and decrypts if they are in a
-// Spill.
+// Load returns v with its values, which it decrypts if they are in a Spill.
 func (v *Vectors) Load() (*Vectors, error) {
 	if v == nil || v.stored == nil {
 		return v, nil

@@ -19,8 +19,8 @@ func (fakeNetwork) Digest() [32]byte { return [32]byte{7} }
 
 func (fakeNetwork) Embed(p *decode.Image) ([]float32, error) { return []float32{1, -2.5, 3}, nil }
 
-// The twin of a spill is memory: many photos give the same vectors with and
-// without one, and no value of them stands in the file.
+// Many photos give the same vectors with and without a spill, and its file
+// shows none of the values.
 func TestSpillKeepsVectors(t *testing.T) {
 	images := make([][]byte, 4)
 	for k := range images {

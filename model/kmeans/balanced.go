@@ -24,8 +24,7 @@ import (
 //	rows ─▶ the best of several Fits (choose) ─▶ Centroids
 //	     ─▶ each cell takes its own records and those closest to joining it ─▶ Records
 type BalancedCells struct {
-	// Centroids has the centre of each cell. A row belongs to the nearest
-	// centre.
+	// Centroids has the cells' centres. A row belongs to the nearest one.
 	Centroids [][]float32
 	// Records has the records of each cell, ascending, without duplicates.
 	Records [][]uint32
@@ -137,8 +136,7 @@ func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// Order returns the cells by the distances of their centroids from row, nearest
-// first.
+// Order returns the cells in the order of their centroids' distances from row.
 func (c *BalancedCells) Order(row []float32) []int {
 	to, order := make([]float32, len(c.Centroids)), make([]int, len(c.Centroids))
 	c.distances(to, row)
@@ -230,8 +228,8 @@ func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 	return c, r.Err()
 }
 
-// In an uneven division, the own records of a large cell fill its slots and
-// leave no room for their neighbours in other cells. Function choose therefore
+// In an uneven division, a large cell's own records fill its slots and leave no
+// room for their neighbours in other cells. Function choose therefore
 // tries several divisions. For sampled rows, choose counts the nearest
 // neighbours in the cell that a search for the row selects. It returns the
 // division with the largest count.
@@ -248,10 +246,10 @@ const (
 	evalRows, evalNeighbours = 1 << 10, 10
 )
 
-// Enough returns the smallest number of cells, nearest first, that hold the given
-// share of the `neighbours` nearest rows of a query, on average. It samples rows and
-// queries, and looks for proportionally fewer neighbours among the sampled rows. A
-// query that is one of the rows is not its own neighbour.
+// Enough returns the smallest number of cells, nearest first, that hold the
+// given share of the `neighbours` nearest rows of a query, on average. It
+// samples rows and queries, and looks for proportionally fewer neighbours among
+// the sampled rows. A query that is one of the rows is not its own neighbour.
 func (c *BalancedCells) Enough(ctx context.Context, rows, queries [][]float32, neighbours int, share float64) (int, error) {
 	some, queries := spaced(rows, max(sampled, len(c.Centroids))), spaced(queries, evalRows)
 	near, err := nearest(ctx, some, queries, scaled(neighbours, len(some), len(rows)))
@@ -330,8 +328,7 @@ func nearest(ctx context.Context, rows, queries [][]float32, neighbours int) ([]
 	return out, ctx.Err()
 }
 
-// countFound counts the near rows of all queries in the nearest cells, `asked` for
-// each query.
+// countFound counts near rows of all queries in the `asked` nearest cells.
 func (c *BalancedCells) countFound(queries [][]float32, near [][]uint32, asked int) (n int) {
 	for i, others := range near {
 		cells := c.Order(queries[i])[:asked]

@@ -162,8 +162,7 @@ func FuzzReadCells(f *testing.F) {
 	})
 }
 
-// TestEnoughCellsHoldNeighbours compares the number of cells with a count over all
-// rows and cells.
+// TestEnoughCellsHoldNeighbours compares with a count over all rows and cells.
 func TestEnoughCellsHoldNeighbours(t *testing.T) {
 	rows := blobs(testRand(5), 300, 6, 3, 1)
 	cells := mustBalance(t, rows, 8, 65)
@@ -194,8 +193,8 @@ func TestEnoughCellsHoldNeighbours(t *testing.T) {
 	}
 }
 
-// TestEnoughCountsNeighboursAmongAllRows checks that a sample of the rows gives the
-// number of cells that all rows need, for queries that are no rows.
+// A sample of the rows gives the number of cells that all rows need, for
+// queries that are no rows.
 func TestEnoughCountsNeighboursAmongAllRows(t *testing.T) {
 	const side, neighbours = 8, 100
 	r := testRand(33)

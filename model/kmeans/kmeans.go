@@ -37,8 +37,7 @@ const (
 // Lloyd's algorithm under squared L2, starting from rows drawn by k-means++
 // (Arthur and Vassilvitskii 2007). Errors wrap cpar.ErrInput.
 //
-// It takes O(n·k·d) time per round on all cores, and memory for a copy of the
-// rows.
+// A round takes O(n·k·d) time on all cores. Memory holds a copy of the rows.
 func Fit(ctx context.Context, rows [][]float32, opt Options) (*Partition, error) {
 	points, err := newPoints(rows)
 	if err != nil {
@@ -112,8 +111,7 @@ func newPoints(rows [][]float32) (*points, error) {
 			to[j] = float32(float64(x) - mean[j])
 			sum += float64(to[j]) * float64(to[j])
 		}
-		// Sixteen squared distances must fit into float32. NaN fails this test
-		// too.
+		// Sixteen squared distances must fit into float32, which NaN does not.
 		if !(sum < math.MaxFloat32/16) {
 			return nil, fmt.Errorf("%w: row %d is not finite or too large", cpar.ErrInput, i)
 		}
@@ -335,8 +333,7 @@ func newPartition(list []uint32, k int) *Partition {
 
 func (l *Partition) Len() int { return len(l.Starts) - 1 }
 
-// Members returns the numbers, in the collection, of the records in cell
-// `list`.
+// Members returns the collection's numbers of the records in cell `list`.
 func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l.Starts[list+1]] }
 
 // DefaultCells returns the number of cells for a collection of n photos, whose

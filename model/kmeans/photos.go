@@ -17,8 +17,7 @@ const (
 	// 0.01.
 	components = 48
 	basisRows  = 6000
-	// projectedRows is the number of photos whose rows are in memory at a time,
-	// 20 MB.
+	// projectedRows is the number of rows in memory at a time, 20 MB.
 	projectedRows = 4096
 )
 

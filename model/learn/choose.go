@@ -35,8 +35,7 @@ type Grid struct {
 // use five folds, and only the best is repeated, on eighty.
 const minTenFolds, maxTenFolds = 300, 1000
 
-// A Trial is one set of options with its merit (rank.Merit) on the collection's
-// own photos.
+// A Trial is a set of options with its merit (rank.Merit) on the collection.
 type Trial struct {
 	Options Options
 	Merit   float64
@@ -51,7 +50,7 @@ type Choice struct {
 	Samples   []rank.Sample
 	reduction reduction // of all rows
 	// problem and whole belong to the best trial. Fit uses them again if that
-	// was of all photos.
+	// trial used all photos.
 	problem *ccaProblem
 	whole   *moments
 }
@@ -116,7 +115,7 @@ func (s Grid) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 // and the most dimensions. For the best pair it tries the other ridges, for the
 // best ridge the other dimensions, and finally Options.Square. With many
 // photos, trials test only some of the folds (testedPhotos). Principal
-// components and landmarks also come from test photos, because they do not
+// components and landmarks may also come from test photos, because they do not
 // depend on keywords. The result depends only on the arguments. After ctx ends,
 // Choose returns within one trial. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows Rows, keywords [][]string, space Grid) (*Choice, error) {
@@ -172,8 +171,7 @@ func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions [
 	}
 	trial := Trial{o, merit}
 	c.best.Trials = append(c.best.Trials, trial)
-	// Among equal trials, take the first, for example that with the smallest
-	// ridge.
+	// Among equal trials, keep the first.
 	if c.bestV == nil || merit > c.best.Merit {
 		c.best.Trial, c.best.Samples, c.bestV, c.bestS = trial, samples, v, solutions
 	}
@@ -181,14 +179,13 @@ func (c *chooser) try(ctx context.Context, v *validation, o Options, solutions [
 	return nil
 }
 
-// middle returns the ridge and the dimensions with which blocks and landmarks
-// are tried.
+// middle returns the ridge and dimensions for trials of blocks and landmarks.
 func (s Grid) middle() (ridge float64, dim int) {
 	return s.Ridges[len(s.Ridges)/2], slices.Max(s.Dims)
 }
 
-// testedPhotos is the number of photos on which trials are compared, or
-// slightly more. More photos would hardly make the comparison more certain.
+// testedPhotos is the number of photos on which trials are compared, rounded up
+// to whole folds. More photos would hardly make the comparison more certain.
 const testedPhotos = 2000
 
 // tryBlocks tries all pairs of blocks and landmarks.
@@ -273,8 +270,8 @@ func (c *chooser) tryRidges(ctx context.Context) (err error) {
 	return err
 }
 
-// Fit fits a projection with the chosen options to the rows and keywords from
-// which Choose chose them. It spares computing principal components again.
+// Fit fits a projection with the chosen options to the rows and keywords that
+// were passed to Choose, and reuses their principal components.
 func (c *Choice) Fit(ctx context.Context, rows Rows, keywords [][]string) (p *Projection, err error) {
 	steps := progress{tell: c.Options.Progress, total: 2}
 	if c.whole.n == float64(rows.N) {

@@ -25,7 +25,6 @@ type moments struct {
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// momentsOf computes the sums over photos with inputs x and keywords `of`.
 func momentsOf(ctx context.Context, x blas64.General, of [][]int, words int) (*moments, error) {
 	m := &moments{n: float64(x.Rows), sx: make([]float64, x.Cols), sy: make([]float64, words),
 		yx: matrix(words, x.Cols), yy: matrix(words, words)}
@@ -84,7 +83,7 @@ type regression struct {
 	dim    int
 	factor blas64.General // L, q × q, in its lower triangle
 	g, gg  blas64.General // Σ y zᵀ, v × q, and its product with its transpose
-	// start holds eigenvectors from which those without a fold are computed.
+	// start holds approximate eigenvectors, which `solution` refines.
 	start blas64.General
 }
 

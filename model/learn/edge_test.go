@@ -222,8 +222,8 @@ func TestGridsMatchTheirRows(t *testing.T) {
 	}
 }
 
-// The trials of a final calibration on more folds are as without it, and its
-// samples as if only the best options had been tried on these folds.
+// A final calibration on more folds does not change the trials. Its samples are
+// as if only the best options had been tried.
 func TestFinalFolds(t *testing.T) {
 	rows, keywords := collection(60, 1, 13)
 	grid := Grid{Base: Options{Blocks: both}, Dims: []int{2, 3}, Ridges: []float64{0.1, 1}, Landmarks: []int{0}, Folds: 3}
@@ -238,8 +238,7 @@ func TestFinalFolds(t *testing.T) {
 		t.Fatalf("%+v, %d samples", twin.Options, len(final.Samples))
 	}
 	for i, s := range final.Samples {
-		// The sums over three and over six folds may differ by rounding, which a
-		// float32 of a vector shows.
+		// Sums over three and over six folds are rounded differently.
 		same := slices.EqualFunc(s.Near, twin.Samples[i].Near, func(a, b rank.Neighbour) bool {
 			return math.Abs(a.Dis-b.Dis) < 1e-6 && reflect.DeepEqual(a.Keywords, b.Keywords)
 		})

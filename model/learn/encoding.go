@@ -124,7 +124,6 @@ func decode(data []byte) (*Projection, error) {
 // reader consumes an encoding. After an error it returns zeros.
 type reader struct{ *wire.Reader }
 
-// header reads the magic and the version of an encoding.
 func (r reader) header(magic string, version uint32) error {
 	if string(r.Bytes(len(magic), "header")) != magic {
 		r.Fail("wrong header")

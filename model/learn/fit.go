@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// blockComponents is the number of principal components that Fit keeps per
-	// block.
+	// blockComponents is the number of components that Fit keeps per block.
 	blockComponents = 128
 	// maxWords is the maximum number of keywords that Fit correlates, the most
 	// frequent first. Time is cubic in their number, and rarer keywords have
@@ -30,8 +29,8 @@ const (
 	maxReduced, reducedValues = 5000, 28_000_000
 )
 
-// Rows are n rows that are computed or read when they are needed, because all
-// of a large collection may not fit in memory. At is safe for concurrent use.
+// Rows are n rows that are computed or read when they are needed, because a
+// large collection may not fit in memory. At is safe for concurrent use.
 type Rows struct {
 	N  int
 	At func(i int) ([]float32, error)
@@ -46,8 +45,8 @@ func (r Rows) pick(which []int) Rows {
 	return Rows{len(which), func(i int) ([]float32, error) { return r.At(which[i]) }}
 }
 
-// roots returns the signed roots of a block's values, which begin at value
-// `at`, for rows `from` to `to`.
+// roots returns the signed roots of each block's values in rows `from` to
+// `to`−1.
 func (r Rows) roots(ctx context.Context, from, to int, blocks ...span) ([][][]float32, error) {
 	out, errs := make([][][]float32, len(blocks)), make([]error, to-from)
 	for k := range out {
@@ -138,7 +137,8 @@ func (p *progress) step() {
 	}
 }
 
-// check returns the rows with a check of each, and the lengths of the blocks.
+// check validates the options. It returns the lengths of the blocks, and rows
+// that At checks.
 func (o Options) check(rows Rows, keywords [][]string) (Rows, []int, error) {
 	if rows.N < 2 || rows.N != len(keywords) {
 		return rows, nil, fmt.Errorf("%w: %d rows and %d keyword lists, want the same number and at least two", cpar.ErrInput, rows.N, len(keywords))

@@ -95,8 +95,7 @@ func (v *validation) solve(r *regression, fold int) (s solution, err error) {
 	return s, err
 }
 
-// errors returns E for the inputs z, the keywords y and the estimates of a
-// fold's photos.
+// errors returns E for z, the keywords y and the estimates of a fold's photos.
 func (v *validation) errors(z, y, estimates blas64.General) (blas64.General, error) {
 	e, n := matrix(y.Rows, y.Cols), float64(v.f.x.Rows)
 	for i := range e.Rows {

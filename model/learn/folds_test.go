@@ -45,14 +45,8 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	}
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
 	v := must(f.validation(t.Context(), keywords, 5, 0))
-	_, w, err := v.samples(t.Context(), Options{Ridge: 1, Dim: 3}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	samples, _, err := v.samples(t.Context(), Options{Dim: 2}, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, w := samplesOf(t, v, Options{Ridge: 1, Dim: 3}, nil)
+	samples, _ := samplesOf(t, v, Options{Dim: 2}, w)
 	if len(samples) != 50 {
 		t.Fatalf("%d samples", len(samples))
 	}
@@ -92,8 +86,8 @@ func outside(v *validation, fold int) (photos []int) {
 	return photos
 }
 
-// The twin of a fold's solution is the solution for the moments of the other
-// photos. With many keywords, eigenvectors are refined.
+// A fold's solution equals the solution for the moments of the other photos.
+// With many keywords, eigenvectors are refined.
 func TestFoldsAreLearntFromOthers(t *testing.T) {
 	rows, keywords := collection(60, 1, 6)
 	var manyRows [][]float32
@@ -123,10 +117,7 @@ func TestFoldsAreLearntFromOthers(t *testing.T) {
 		f := prepare(t, c.rows, c.keywords, c.opt)
 		v := must(f.validation(t.Context(), c.keywords, 5, 0))
 		const ridge = 0.3
-		_, got, err := v.samples(t.Context(), Options{Ridge: ridge, Dim: c.opt.Dim}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, got := samplesOf(t, v, Options{Ridge: ridge, Dim: c.opt.Dim}, nil)
 		trace := func(m *moments) (sum float64) {
 			xx := m.centred(m.xx, m.sx, m.sx)
 			for i := range xx.Rows {
@@ -136,7 +127,7 @@ func TestFoldsAreLearntFromOthers(t *testing.T) {
 		}
 		for fold := range v.heldOut {
 			others := momentsOfSome(t, f, outside(v, fold))
-			// The ridge of a fold is that of the mean number of training photos.
+			// The ridge of a fold follows from the mean number of training photos.
 			r := must(others.regress(0.8*ridge*trace(v.whole)/trace(others), ridge, c.opt.Dim))
 			want := must(others.solution(r, r.gg, blas64.General{}, blas64.General{}))
 			weights := clone(r.g)
@@ -173,19 +164,13 @@ func TestAgainMatchesStoredFolds(t *testing.T) {
 	v := must(f.validation(t.Context(), keywords, 6, 3))
 	v.parts = 1
 	for _, square := range []bool{false, true} {
-		_, solutions, err := v.samples(t.Context(), Options{Ridge: 0.3, Dim: 2}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, solutions := samplesOf(t, v, Options{Ridge: 0.3, Dim: 2}, nil)
 		if square {
 			for fold, s := range solutions {
 				solutions[fold] = s.scaleByCorrelation()
 			}
 		}
-		want, _, err := v.samples(t.Context(), Options{Dim: 2}, solutions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, _ := samplesOf(t, v, Options{Dim: 2}, solutions)
 		grid := Grid{FinalFolds: 6, Base: Options{Seed: 3}}
 		again := func() []rank.Sample {
 			x := clone(v.f.x)
@@ -211,4 +196,13 @@ func TestAgainMatchesStoredFolds(t *testing.T) {
 			}
 		}
 	}
+}
+
+func samplesOf(t *testing.T, v *validation, o Options, known []solution) ([]rank.Sample, []solution) {
+	t.Helper()
+	samples, solutions, err := v.samples(t.Context(), o, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return samples, solutions
 }

@@ -81,10 +81,7 @@ func TestGuessesAreFromOtherFolds(t *testing.T) {
 	}
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
 	v := must(f.validation(t.Context(), keywords, 5, 0))
-	samples, _, err := v.samples(t.Context(), Options{Ridge: 1, Dim: 3}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	samples, _ := samplesOf(t, v, Options{Ridge: 1, Dim: 3}, nil)
 	for _, s := range samples {
 		own := s.Truth[len(s.Truth)-1]
 		if got := s.Guess.Share[s.Guess.Words[own]]; got != 0 {

@@ -232,8 +232,7 @@ func (k *KernelRidge) estimate(values []float32, prior []float64) *rank.Guess {
 	return out
 }
 
-// Guess estimates the keywords of a row with its prior. Errors wrap
-// cpar.ErrInput.
+// Guess estimates a row's keywords with its prior. Errors wrap cpar.ErrInput.
 func (k *KernelRidge) Guess(row []float32, prior Prior) (*rank.Guess, error) {
 	if err := checkRow(row, len(k.mean)); err != nil {
 		return nil, fmt.Errorf("estimating keywords: %w", err)

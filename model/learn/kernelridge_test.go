@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/model/rank"
 )
 
 // fewTagged returns n rows of two blocks whose first two values give the word.
@@ -36,23 +37,17 @@ func likesFoxes(word string) float64 {
 	return 0
 }
 
-// The estimate of a photo by the others equals that of a regression that was
-// fitted without it, whose centre is the same.
+// The estimate of a photo by the others equals the estimate of a regression
+// with the same centre that was fitted without it.
 func TestKernelRidgeLeavesOneOut(t *testing.T) {
 	rows, keywords := fewTagged(21, 1)
 	priors := make([]Prior, len(rows))
 	priors[4] = likesFoxes
-	_, guesses, err := FitKernelRidge(t.Context(), rows, keywords, priors, ridgeBlocks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, guesses := fitKernelRidge(t, rows, keywords, priors)
 	for _, out := range []int{0, 4, 20} {
 		some := slices.Clone(keywords)
 		some[out] = nil
-		without, _, err := FitKernelRidge(t.Context(), rows, some, priors, ridgeBlocks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		without, _ := fitKernelRidge(t, rows, some, priors)
 		want, err := without.Guess(rows[out], priors[out])
 		if err != nil {
 			t.Fatal(err)
@@ -68,10 +63,7 @@ func TestKernelRidgeLeavesOneOut(t *testing.T) {
 
 func TestKernelRidgeFindsWords(t *testing.T) {
 	rows, keywords := fewTagged(40, 2)
-	k, _, err := FitKernelRidge(t.Context(), rows, keywords, nil, ridgeBlocks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, _ := fitKernelRidge(t, rows, keywords, nil)
 	fresh, _ := fewTagged(40, 3)
 	right := 0
 	for i, row := range fresh {
@@ -97,10 +89,7 @@ func TestKernelRidgeFindsWords(t *testing.T) {
 
 func TestKernelRidgeEncoding(t *testing.T) {
 	rows, keywords := fewTagged(12, 4)
-	k, _, err := FitKernelRidge(t.Context(), rows, keywords, nil, ridgeBlocks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, _ := fitKernelRidge(t, rows, keywords, nil)
 	data, _ := k.MarshalBinary()
 	var back KernelRidge
 	if err := back.UnmarshalBinary(data); err != nil {
@@ -113,10 +102,7 @@ func TestKernelRidgeEncoding(t *testing.T) {
 	}
 	few := slices.Clone(keywords)
 	few[3] = nil
-	other, _, err := FitKernelRidge(t.Context(), rows, few, nil, ridgeBlocks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other, _ := fitKernelRidge(t, rows, few, nil)
 	if b, _ := other.MarshalBinary(); len(b) != len(data) {
 		t.Errorf("the length reveals a photo without keywords: %d, %d bytes", len(b), len(data))
 	}
@@ -154,15 +140,21 @@ func TestKernelRidgeRejectsBadInput(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	k, _, err := FitKernelRidge(t.Context(), rows, keywords, nil, ridgeBlocks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, _ := fitKernelRidge(t, rows, keywords, nil)
 	for _, row := range [][]float32{nil, bad[2]} {
 		if _, err := k.Guess(row, nil); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("a row %v: %v", row, err)
 		}
 	}
+}
+
+func fitKernelRidge(t *testing.T, rows [][]float32, keywords [][]string, priors []Prior) (*KernelRidge, []*rank.Guess) {
+	t.Helper()
+	k, guesses, err := FitKernelRidge(t.Context(), rows, keywords, priors, ridgeBlocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, guesses
 }
 
 func third[A, B any](_ A, _ B, err error) error { return err }

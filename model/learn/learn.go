@@ -174,8 +174,7 @@ func checkRow(row []float32, in int) error {
 
 const appliedRows = 128 // rows that a core projects at once, which fit in its cache
 
-// ApplyAll projects every row on all cores, with the same results as Apply up
-// to rounding.
+// ApplyAll is Apply for many rows, on all cores, up to rounding.
 func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
 	for i, r := range rows {
 		if err := checkRow(r, p.In()); err != nil {

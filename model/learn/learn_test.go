@@ -257,7 +257,6 @@ func TestProjectionFindsTopics(t *testing.T) {
 	}
 }
 
-// The twin of ApplyAll is Apply, with and without landmarks and skipped blocks.
 func TestApplyAllAgreesWithApply(t *testing.T) {
 	rows, keywords := collection(2*appliedRows+3, 1, 3)
 	for _, opt := range []Options{

@@ -21,8 +21,8 @@ func clone(m blas64.General) blas64.General {
 	return m
 }
 
-// fewestRows and mostRows bound the number of rows that a core multiplies at once. More
-// rows share the packing of b, and fewer occupy more cores.
+// fewestRows and mostRows bound the number of rows that a core multiplies at
+// once. More rows share the packing of b, and fewer occupy more cores.
 const fewestRows, mostRows = 64, 512
 
 // product returns a·b, or a·bᵀ if transB is set. It uses all cores, whose
@@ -40,7 +40,7 @@ func product(a, b blas64.General, transB bool) blas64.General {
 // addProduct adds the product to c, which may be other columns of a's matrix.
 func addProduct(c, a, b blas64.General, transB bool) { each(f32.Mul64[float64], c, a, b, transB) }
 
-// subtract subtracts the product like addProduct.
+// subtract subtracts the product from c.
 func subtract(c, a, b blas64.General, transB bool) { each(f32.Sub64[float64], c, a, b, transB) }
 
 // each applies f32.Mul64 or f32.Sub64 to some rows of a and c at a time.
@@ -57,7 +57,7 @@ func each(multiply func(c []float64, ldc int, a []float64, lda int, b []float64,
 	})
 }
 
-// addSquare adds a·aᵀ to the lower triangle of c. It may add more.
+// addSquare adds a·aᵀ to the lower triangle of c, and may change the rest of c.
 func addSquare(c, a blas64.General) {
 	if c.Rows <= 4*solveBlock {
 		addProduct(c, a, a, true)
@@ -70,8 +70,8 @@ func addSquare(c, a blas64.General) {
 	addSquare(second, right)
 }
 
-// solveBlock is the largest triangle that is solved or factorised at once. The
-// rest are products, which are much faster.
+// solveBlock is the largest triangle that is solved or factorised directly. The
+// rest of the work consists of products, which are much faster.
 const solveBlock = 72
 
 // factorise replaces the symmetric matrix c by its lower Cholesky factor, with
@@ -162,8 +162,7 @@ type matrix16 struct {
 	data       []int16
 }
 
-// round16 returns the nearest matrix16. The largest value of every row becomes
-// ±32767.
+// round16 returns the nearest matrix16. A row's largest value becomes ±32767.
 func round16(m blas64.General) matrix16 {
 	out := matrix16{m.Rows, m.Cols, make([]float32, m.Rows), make([]int16, m.Rows*m.Cols)}
 	for i := range m.Rows {

@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// The twin of the blocked solvers is gonum's Trsm.
 func TestSolversAgreeWithTrsm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(rows, cols int) blas64.General {
@@ -52,7 +51,6 @@ func near(t *testing.T, got, want blas64.General, within float64) {
 	}
 }
 
-// The twin of the blocked factorisation is gonum's Potrf.
 func TestFactoriseAgreesWithPotrf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 2, solveBlock, solveBlock + 1, 3*solveBlock + 5} {

@@ -54,13 +54,12 @@ func (v *validation) divide(folds int, seed uint64) {
 	}
 }
 
-// measuredFolds is the maximum number of test sets among the samples of again,
-// because a mean over keywords depends on the number of test photos, and a
-// tenth of the photos is usual.
+// measuredFolds is the maximum number of test sets into which method again
+// groups its samples. A mean over keywords depends on the number of test photos,
+// and a tenth of the photos is usual.
 const measuredFolds = 10
 
-// again returns the samples of one trial on FinalFolds folds. It overwrites the
-// inputs x.
+// again returns the samples of a trial on FinalFolds folds. It overwrites x.
 func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.Sample, error) {
 	final := *v
 	final.parts = 1
@@ -86,9 +85,9 @@ func (v *validation) again(ctx context.Context, space Grid, o Options) ([]rank.S
 	return samples, err
 }
 
-// samples returns the tested photos with their neighbours, and the folds' solutions,
-// which it computes unless they are known. A fold without a solution, because its
-// training photos are indistinguishable, is not measured.
+// samples returns the tested photos with their neighbours, and the folds'
+// solutions, which it computes unless they are known. A fold without a
+// solution, because its training photos are indistinguishable, is not measured.
 func (v *validation) samples(ctx context.Context, o Options, known []solution) ([]rank.Sample, []solution, error) {
 	solve := func(fold int) (solution, error) { return known[fold], nil }
 	if known == nil {
@@ -106,9 +105,9 @@ func (v *validation) samples(ctx context.Context, o Options, known []solution) (
 	return samples, known, err
 }
 
-// annotate returns the samples of the tested folds, whose solutions it needs one
-// at a time on each core. Folds with a fifth of the photos are measured in two
-// halves (see measuredFolds).
+// annotate returns the samples of the tested folds. Each core holds one fold's
+// solution at a time. With v.parts = 2, folds are measured in two halves (see
+// measuredFolds).
 func (v *validation) annotate(ctx context.Context, dim int, solve func(fold int) (solution, error)) (samples []rank.Sample, err error) {
 	byFold, errs, inputs := make([][]rank.Sample, v.tested), make([]error, v.tested), v.packed()
 	if err := parallel.Until(ctx, v.tested, func() func(int) {
@@ -164,8 +163,7 @@ func (v *validation) packed() (parts []*f32.Right) {
 	return parts
 }
 
-// An annotator annotates the photos of one fold after another and reuses its
-// memory.
+// An annotator annotates one fold after another and reuses its memory.
 type annotator struct {
 	*validation
 	inputs           []*f32.Right // of all photos, from packed
@@ -209,8 +207,7 @@ func (a *annotator) project(fold int, directions blas64.General) {
 	}
 }
 
-// neighbours returns the photos of a fold with their neighbours among the other
-// photos.
+// neighbours returns a fold's photos with their neighbours among the others.
 func (a *annotator) neighbours(fold int, guesses [][]float32) (samples []rank.Sample) {
 	const most = 256
 	n, held := a.f.x.Rows, a.heldOut[fold]

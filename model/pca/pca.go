@@ -18,8 +18,7 @@
 // The sign of a component is arbitrary, so its entry of largest magnitude is
 // made positive. If a collection has fewer directions than requested, the
 // remaining components are zeros. An orthonormal completion would only add a
-// new photo's noise to every distance. Rank returns the number of non-zero
-// components.
+// new photo's noise to every distance.
 package pca
 
 import (

@@ -23,8 +23,7 @@ import (
 	"cpar/model/vectorlayout"
 )
 
-// ClipDims are the possible dimensions of profile "clip". The first is the
-// default.
+// ClipDims are the possible dimensions of profile "clip", the default first.
 var ClipDims = []int{128, 256, 512}
 
 // ClipProfile implements profile "clip". Let x be the embedding of a photo and
@@ -170,8 +169,7 @@ func (p *ClipProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, erro
 	return parallel.Map("image", len(photos), func(i int) (*vector.Vector, error) { return p.Vector(photos[i]) })
 }
 
-// ForCollection returns p, because the profile has no state that depends on an
-// index.
+// ForCollection returns p, because no state of it depends on an index.
 func (p *ClipProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
 // Projector returns a projector that only scales and rounds.
@@ -179,8 +177,7 @@ func (p *ClipProfile) Projector(seed.Secret) (Projector, error) {
 	return roundingProjector{p.basis.Out()}, nil
 }
 
-// AppendBinary appends the digest of the network, the basis and the mean of the
-// texts.
+// AppendBinary appends the network's digest, the basis and the texts' mean.
 func (p *ClipProfile) AppendBinary(b []byte) ([]byte, error) {
 	b, err := wire.AppendEncoded(append(b, p.network[:]...), p.basis)
 	for _, x := range p.texts {

@@ -80,8 +80,7 @@ func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prio
 	return append(row, wordnet.Nodes(classes)...), prior, nil
 }
 
-// keepNumber is the number of keywords kept per photo when rankers are
-// compared.
+// keepNumber is the number of keywords per photo when rankers are compared.
 const keepNumber = 5
 
 // fitFewTags replaces the projection's keyword guesses by a kernel ridge

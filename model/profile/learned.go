@@ -39,8 +39,7 @@ type LearnedProfile struct {
 	// ridge replaces the projection's keyword guesses in small collections.
 	// Otherwise it is nil.
 	ridge *learn.KernelRidge
-	// text is the prior of the ridge regression, nil without a network's text
-	// half.
+	// text is the prior of the ridge regression, nil without a text half.
 	text *TextPrior
 	// saturates is false for profiles of earlier versions, whose prior grows
 	// linearly with the probability of a word's classes.
@@ -189,8 +188,7 @@ func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, e
 	return parallel.Map("image", len(all), func(i int) (*vector.Vector, error) { return vector.Embedded(all[i], p.dim) })
 }
 
-// ForCollection returns p, because the profile has no state that depends on an
-// index.
+// ForCollection returns p, because no state of it depends on an index.
 func (p *LearnedProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
 // Projector returns a projector that only scales and rounds, because these

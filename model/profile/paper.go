@@ -41,9 +41,9 @@ type PaperProfile struct {
 	baselines []uint16
 }
 
-// maxFitted is the number of photos from which principal components are computed.
-// It bounds memory, to 410 MB for these rows. Fewer photos keep less of other photos'
-// variance: of haarq, 10.6 % with 1,125 photos and 13.5 % with 4,500.
+// maxFitted is the number of photos from which principal components are
+// computed. Their rows then take 410 MB. Fewer photos keep less of the variance
+// of other photos: of haarq, 10.6 % with 1,125 photos and 13.5 % with 4,500.
 const maxFitted = 20_000
 
 func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*PaperProfile, error) {

@@ -58,8 +58,7 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 
-// Ranker returns `asked`, or the profile's default ranker if that is
-// KindDefault.
+// Ranker returns `asked`, or the profile's default ranker for KindDefault.
 func (k Kind) Ranker(asked rank.Kind) rank.Kind {
 	if k == Paper {
 		return cmp.Or(asked, rank.KindPaper)
@@ -73,11 +72,9 @@ type Profile interface {
 	Kind() Kind
 	// Dimensions is the length of a vector before projection.
 	Dimensions() int
-	// Layout describes the vectors z that are encrypted, and the unit of their
-	// distance.
+	// Layout describes the encrypted vectors z and the unit of their distance.
 	Layout() vectorlayout.Params
-	// Network returns the digest of the image network that the profile needs,
-	// if any.
+	// Network returns the digest of the profile's image network, if any.
 	Network() (digest [32]byte, ok bool)
 	// Vector returns the vector of one photo, with a keyword guess if the
 	// profile has one. Vectors returns the same vectors without guesses.

@@ -3,8 +3,6 @@ package rank
 import (
 	"context"
 	"fmt"
-	"math"
-	"reflect"
 	"slices"
 
 	"cpar"
@@ -15,7 +13,7 @@ import (
 // photos exclude the photo itself and every photo from which the distance was
 // learnt.
 type Sample struct {
-	Near  []Neighbour // at least as many as may vote. At most MostNeighbours are used
+	Near  []Neighbour // at least as many photos as may vote, of which at most MostNeighbours do
 	Truth []string
 	Guess *Guess // estimate from the photo's own features, learnt without this photo, or nil
 	Fold  int    // fold number, from 0. The photos of a fold form one test
@@ -65,8 +63,7 @@ var (
 	exponentChoices   = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, maxRarity}
 )
 
-// usualDecay and usualExponent are the places among the choices where climb
-// starts.
+// usualDecay and usualExponent are the places at which climb starts.
 const usualDecay, usualExponent = 4, 5
 
 // nearlyBest is the share of the best merit that suffices for choosing fewer
@@ -79,7 +76,7 @@ const nearlyBest = 0.995
 // every photo that will be searched. `neighbours`, unless 0, fixes the number
 // of neighbours. Errors wrap cpar.ErrInput or ctx's error.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
-	c, n, err := number(samples, collection, keep, neighbours)
+	c, n, err := indexSamples(samples, collection, keep, neighbours)
 	if err == nil {
 		var quality Quality
 		if quality, err = c.fit(ctx, n, keep, neighbours); err == nil {
@@ -110,11 +107,11 @@ func (c *Calibrated) fit(ctx context.Context, n *indexedSamples, keep, neighbour
 	return quality, nil
 }
 
-// Merit returns the merit with which Calibrate would annotate the samples
-// before it chooses the guess's share. The options of a distance are chosen by
-// this merit, because a strong guess hides poor neighbours.
+// Merit returns the merit of the parameters that Calibrate chooses first, for a
+// guess with the default share. Package learn chooses the options of a distance
+// by this merit, because a strong guess hides poor neighbours.
 func Merit(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (float64, error) {
-	c, n, err := number(samples, collection, keep, neighbours)
+	c, n, err := indexSamples(samples, collection, keep, neighbours)
 	if err == nil {
 		var quality Quality
 		if quality, err = c.chooseVotes(ctx, n, keep, neighbours); err == nil {
@@ -124,9 +121,9 @@ func Merit(ctx context.Context, samples []Sample, collection [][]string, keep, n
 	return 0, fmt.Errorf("trying a ranker: %w", err)
 }
 
-// number returns the indexed samples, and a ranker that knows only the counts
-// of the collection's keywords.
-func number(samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, *indexedSamples, error) {
+// indexSamples returns the indexed samples, and a ranker that knows only the
+// counts of the collection's keywords.
+func indexSamples(samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, *indexedSamples, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, nil, fmt.Errorf("%w: %d samples, %d photos, %d keywords, %d neighbours",
 			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
@@ -140,7 +137,7 @@ func number(samples []Sample, collection [][]string, keep, neighbours int) (*Cal
 	for w, count := range Count(collection) {
 		c.words[w] = wordStats{count: count, loudnessRatio: 1}
 	}
-	return c, c.number(samples), nil
+	return c, c.index(samples), nil
 }
 
 // chooseVotes chooses neighbours, decay and rarity, with the default share of
@@ -176,232 +173,4 @@ func (c *Calibrated) chooseVotes(ctx context.Context, n *indexedSamples, keep, n
 	chosen := slices.IndexFunc(best, func(q Quality) bool { return q.Merit() >= nearlyBest*most })
 	c.neighbours, c.decay, c.loudnessExponent = ks[chosen], decayChoices[decays[chosen]], exponentChoices[exponents[chosen]]
 	return best[chosen], nil
-}
-
-func (n *indexedSamples) guessed() bool {
-	return slices.ContainsFunc(n.guessVotes, func(g []float32) bool { return g != nil })
-}
-
-// indexedSamples holds the samples with words as numbers, for speed.
-type indexedSamples struct {
-	names []string
-	dis   [][]float64 // distances of every sample's neighbours
-	words [][]int     // different words of every sample's neighbours, in order of first occurrence
-	// places are the positions in `words` of the first neighbour's words, then
-	// of the second's. ends[s][i] is the end of neighbour i in places[s].
-	places, ends [][]int32
-	guessVotes   [][]float32   // guesses for `words`
-	candidates   [][]candidate // the guesses' best words
-	truth        [][]int
-	folds        [][]int   // samples of every fold
-	share        []float64 // π of every word, its share of the photos
-	alone        bool      // the guesses need no neighbours
-}
-
-// calibrationPhotos is the number of photos on which a ranker is calibrated to
-// validate it on others, or slightly more.
-const calibrationPhotos = 2000
-
-// without returns samples of all folds except fold `out`, all of them unless
-// there are many.
-func (n *indexedSamples) without(out int) *indexedSamples {
-	rest, step := &indexedSamples{names: n.names, share: n.share, alone: n.alone}, max(1, len(n.dis)/calibrationPhotos)
-	for f, fold := range n.folds {
-		if f == out {
-			continue
-		}
-		rest.folds = append(rest.folds, nil)
-		for i := 0; i < len(fold); i += step {
-			s, at := fold[i], len(rest.folds)-1
-			rest.folds[at] = append(rest.folds[at], len(rest.dis))
-			rest.dis, rest.words, rest.truth = append(rest.dis, n.dis[s]), append(rest.words, n.words[s]), append(rest.truth, n.truth[s])
-			rest.places, rest.ends = append(rest.places, n.places[s]), append(rest.ends, n.ends[s])
-			rest.guessVotes, rest.candidates = append(rest.guessVotes, n.guessVotes[s]), append(rest.candidates, n.candidates[s])
-		}
-	}
-	return rest
-}
-
-// A candidate is a word with the guess's vote. Its place in `words` is
-// len(words) if no neighbour has it.
-type candidate struct {
-	wordVote
-	place int
-}
-
-func (c *Calibrated) number(samples []Sample) *indexedSamples {
-	n := &indexedSamples{}
-	number := map[string]int{}
-	// Many neighbours share one slice of keywords, so number each slice only
-	// once.
-	type key struct {
-		at  *string
-		len int
-	}
-	known := map[key][]int{}
-	numbered := func(w string) int {
-		id, ok := number[w]
-		if !ok {
-			id = len(number)
-			number[w] = id
-			n.share = append(n.share, c.share(w))
-			n.names = append(n.names, w)
-		}
-		return id
-	}
-	set := func(words []string) []int {
-		if len(words) == 0 {
-			return nil
-		}
-		k := key{&words[0], len(words)}
-		if got, ok := known[k]; ok {
-			return got
-		}
-		var out []int
-		for _, w := range words {
-			if id := numbered(w); !slices.Contains(out, id) {
-				out = append(out, id)
-			}
-		}
-		known[k] = out
-		return out
-	}
-	last, names := (*Guess)(nil), []string(nil) // of the last guess, and usually of all
-	var place []int                             // 1 + position in the sample's words, 0 for other words
-	for i, s := range samples {
-		for len(n.folds) <= s.Fold {
-			n.folds = append(n.folds, nil)
-		}
-		n.folds[s.Fold] = append(n.folds[s.Fold], i)
-		near := nearest(s.Near, MostNeighbours)
-		var found []int
-		places, ends := make([]int32, 0, 4*len(near)), make([]int32, len(near))
-		for i := range near {
-			for _, w := range set(near[i].Keywords) {
-				place = append(place, make([]int, len(n.names)-len(place))...)
-				if place[w] == 0 {
-					found = append(found, w)
-					place[w] = len(found)
-				}
-				places = append(places, int32(place[w]-1))
-			}
-			ends[i] = int32(len(places))
-		}
-		n.dis, n.words, n.places, n.ends = append(n.dis, distances(near)), append(n.words, found), append(n.places, places), append(n.ends, ends)
-		n.guessVotes = append(n.guessVotes, n.guesses(s.Guess, found))
-		n.alone = n.alone || s.Guess != nil && s.Guess.Alone
-		var more []candidate
-		if last == nil || s.Guess != nil && reflect.ValueOf(last.Words).Pointer() != reflect.ValueOf(s.Guess.Words).Pointer() {
-			last, names = s.Guess, s.Guess.names()
-		}
-		for _, k := range s.Guess.best(names) {
-			// A word that only this photo has would be unknown without the
-			// photo.
-			if c.words[k.Word].count > 1 || !slices.Contains(s.Truth, k.Word) {
-				w := numbered(k.Word)
-				at := len(found)
-				if w < len(place) && place[w] > 0 {
-					at = place[w] - 1
-				}
-				more = append(more, candidate{wordVote{w, k.Weight}, at})
-			}
-		}
-		for _, w := range found {
-			place[w] = 0
-		}
-		n.candidates = append(n.candidates, more)
-		n.truth = append(n.truth, set(s.Truth))
-	}
-	return n
-}
-
-type wordVote struct {
-	word int
-	vote float64
-}
-
-// votesAtOnce is the number of votes that are allocated at once.
-const votesAtOnce = 1 << 14
-
-// vote returns the votes for every sample's words by its k nearest neighbours.
-// Words are in order of first occurrence. `own` is the guess's share.
-func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
-	out := make([][]wordVote, len(n.dis))
-	var free []wordVote
-	var weights []float64
-	for s := range n.dis {
-		if most := len(n.words[s]) + len(n.candidates[s]); cap(free) < most {
-			free = make([]wordVote, 0, max(most, votesAtOnce))
-		}
-		list := free[:0]
-		weights = appendVotes(weights[:0], n.dis[s][:min(k, len(n.dis[s]))], decay)
-		at := int32(0)
-		for i, a := range weights {
-			end := n.ends[s][i]
-			for _, p := range n.places[s][at:end] {
-				if int(p) == len(list) {
-					list = append(list, wordVote{word: n.words[s][p]})
-				}
-				list[p].vote += a
-			}
-			at = end
-		}
-		near := len(list)
-		if own > 0 {
-			for _, v := range n.candidates[s] {
-				if v.place >= near {
-					list = append(list, wordVote{v.word, own * v.vote})
-				}
-			}
-		}
-		for i, v := range list[:near] {
-			if n.guessVotes[s] != nil && n.guessVotes[s][i] != noGuess {
-				list[i].vote = blended(v.vote, float64(n.guessVotes[s][i]), own)
-			}
-		}
-		out[s], free = list[:len(list):len(list)], free[len(list):cap(free)]
-	}
-	return out
-}
-
-// measure annotates every sample with its `keep` best words and skips empty
-// folds. Value loud[f][w] is λ (the loudness, see Calibrated) of word w for
-// fold f.
-func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
-	due := make([]float64, len(n.share))
-	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
-	var top []wordVote
-	var mean Quality
-	folds := 0.0
-	for f, fold := range n.folds {
-		if len(fold) == 0 {
-			continue
-		}
-		for w, l := range loud[f] {
-			due[w] = math.Pow(l, -rarity)
-		}
-		clear(hit)
-		clear(said)
-		clear(real)
-		for _, s := range fold {
-			top = topWords(top[:0], votes[s], due, keep)
-			for _, v := range top {
-				said[v.word]++
-				if slices.Contains(n.truth[s], v.word) {
-					hit[v.word]++
-				}
-			}
-			for _, w := range n.truth[s] {
-				real[w]++
-			}
-		}
-		q := meanOfWords(hit, said, real)
-		for _, h := range hit {
-			mean.Found += float64(h) / float64(len(n.dis))
-		}
-		mean.P, mean.R, mean.Nplus, mean.Words = mean.P+q.P, mean.R+q.R, mean.Nplus+q.Nplus, mean.Words+q.Words
-		folds++
-	}
-	mean.P, mean.R, mean.Nplus, mean.Words = mean.P/folds, mean.R/folds, mean.Nplus/folds, mean.Words/folds
-	return mean
 }

@@ -29,12 +29,12 @@ import (
 //
 // Isotonic regression corrects the probability (isotonic.go). Only ratios of
 // distances matter. g_t is the estimate of t from the photo's own features
-// (Guess), and Own is its share. Without an estimate, the neighbours alone
-// vote. λ_t grows roughly as a power of π_t, and is larger if t's photos crowd
-// together in the space of vectors. Dividing by λ_t favours rare and isolated
-// words, because precision and recall as means over words reward these. Score
-// ranks likely words first, with the largest bonus for rare words that costs
-// hardly any right word. All published figures rank by Score.
+// (Guess), and Own is its share of the vote. Without an estimate, the
+// neighbours alone vote. λ_t grows roughly as a power of π_t, and is larger if
+// t's photos crowd together in the space of vectors. Dividing by λ_t favours
+// rare and isolated words, because precision and recall as means over words
+// reward these. Score ranks likely words first, with the largest bonus for rare
+// words that costs hardly any right word. All published figures rank by Score.
 //
 // Candidates are the words of the neighbours and the best words of the guess.
 //
@@ -96,8 +96,7 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 	return words[:max(0, min(n, len(words)))]
 }
 
-// withCandidates appends the keywords in `more` that are not in `words`, with a
-// vote of 0.
+// withCandidates appends `more` except keywords in `words`, with a vote of 0.
 func withCandidates(words, more []Keyword) []Keyword {
 	n := len(words)
 	for _, k := range more {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// chooseGuessShare chooses the guess's share and again the rarity (see
-// Calibrated).
+// chooseGuessShare chooses the guess's share of a vote, and the rarity again
+// because its best value depends on that share.
 func (c *Calibrated) chooseGuessShare(ctx context.Context, n *indexedSamples, keep int) (best Quality) {
 	choices := guessShareChoices
 	if n.alone {
@@ -27,8 +27,7 @@ func (c *Calibrated) chooseGuessShare(ctx context.Context, n *indexedSamples, ke
 	return best
 }
 
-// mostFoundLost is the maximum share of the right words that rare words may
-// displace.
+// mostFoundLost is the share of right words that rare words may displace.
 const mostFoundLost = 0.03
 
 var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}

@@ -44,7 +44,7 @@ func CrossValidate(ctx context.Context, samples []Sample, collection [][]string,
 	var n *indexedSamples
 	if kind == KindCalibrated {
 		var err error
-		if all, n, err = number(slices.Concat(folds...), collection, keep, 0); err != nil {
+		if all, n, err = indexSamples(slices.Concat(folds...), collection, keep, 0); err != nil {
 			return nil, fmt.Errorf("validating: %w", err)
 		}
 	}
@@ -89,8 +89,8 @@ func measureFold(fold []Sample, ranker Ranker, keep int) Quality {
 
 func Folds(samples []Sample) int { return len(foldsOf(samples)) }
 
-// foldsOf returns the samples of each fold that has any, with folds numbered
-// from 0.
+// foldsOf groups the samples by fold. It leaves out empty folds and renumbers
+// the others from 0.
 func foldsOf(samples []Sample) (folds [][]Sample) {
 	byFold := map[int][]Sample{}
 	for _, s := range samples {

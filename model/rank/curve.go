@@ -10,9 +10,9 @@ import (
 // A small collection leaves most of the plane of votes and shares without
 // samples. There the curve's six terms may give any value: after 80 photos, a
 // word with a thousandth of the votes got probability 0.82. A prior constrains
-// the terms. It adds artificial predictions all over the plane. They are right
-// as often as a simpler curve says. For guesses that need no neighbours
-// (Guess.Alone), the simpler curve is aloneCurve.
+// the terms by artificial predictions all over the plane, whose outcomes come
+// from a simpler curve: aloneCurve for guesses that need no neighbours
+// (Guess.Alone), otherwise priorProbability.
 
 // aloneCurve was fitted to collections of 30 and 100 photos that were drawn from
 // the training part of Corel-5k.
@@ -186,8 +186,8 @@ func (r *predictions) trust() float64 {
 const usualShare, commonSlope, commonPhotos, commonByChance = 0.062, 0.5, 50, 2.5
 
 // discountCommon corrects the curve for words that are by chance more common in
-// a small collection than usual. Only words of several photos can be. The
-// samples cannot reveal this, because they are from the same collection.
+// a small collection than usual. The samples cannot reveal such words, because
+// they are from the same collection. Words of a single photo stay unchanged.
 func (c *Calibrated) discountCommon() {
 	n, all, pairs := float64(c.photos), 0.0, 0.0
 	for _, w := range c.words {
@@ -208,8 +208,7 @@ func (c *Calibrated) discountCommon() {
 // are perfectly separable. It weighs about as much as one prediction.
 const regularization = 1e-2
 
-// logistic fits the regression of outcomes on the terms by Newton's method with
-// step halving.
+// logistic regresses outcomes on terms by Newton's method with step halving.
 func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err error) {
 	now, h, g := r.loss(c)
 	for range 50 {
@@ -240,8 +239,7 @@ func logistic(ctx context.Context, r *predictions) (c [curveTerms]float64, err e
 	return c, nil
 }
 
-// loss returns the regularized loss of coefficients c with its second and first
-// derivatives.
+// loss returns the regularized loss of c with its second and first derivatives.
 func (r *predictions) loss(c [curveTerms]float64) (sum float64, h [curveTerms * curveTerms]float64, g [curveTerms]float64) {
 	sum = regularization / 2 * dot(c, c)
 	for j := range g {

@@ -59,7 +59,7 @@ func TestSamplesDoNotCountThemselves(t *testing.T) {
 		}
 	}
 	guess := &Guess{Words: map[string]int{"sea": 0, "owl": 1}, Share: []float32{0.5, 0.4}}
-	n := c.number([]Sample{{Truth: []string{"sea", "owl"}, Guess: guess}, {Truth: []string{"sea"}, Guess: guess}})
+	n := c.index([]Sample{{Truth: []string{"sea", "owl"}, Guess: guess}, {Truth: []string{"sea"}, Guess: guess}})
 	for i, want := range [][]string{{"sea"}, {"sea", "owl"}} {
 		var got []string
 		for _, v := range n.candidates[i] {
@@ -94,7 +94,7 @@ func TestCurveDiscountsCommonKeywords(t *testing.T) {
 func TestPriorFadesAway(t *testing.T) {
 	samples, collection := synthetic(500, 3)
 	c, _ := calibrated(t, samples, collection)
-	n := c.number(samples)
+	n := c.index(samples)
 	seen := c.predictions(n, n.vote(c.neighbours, c.decay, c.guessShare))
 	without, err := logistic(t.Context(), &seen)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// The encoding of a Calibrated, in little-endian order, with the symbols of its
-// comment:
+// The little-endian encoding of a Calibrated, with the symbols of its comment:
 //
 //	 0  magic "cpar.cal" (8 bytes)
 //	 8  version uint32 = 4

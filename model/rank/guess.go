@@ -50,8 +50,8 @@ func (g *Guess) names() []string {
 	return names
 }
 
-// best returns the words in `names`, the words of the guess, that have the largest
-// estimates above 0, the largest first.
+// best returns the words with the largest estimates above 0, the largest first.
+// `names` is the result of g.names().
 func (g *Guess) best(names []string) []Keyword {
 	if g == nil {
 		return nil

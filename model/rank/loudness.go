@@ -38,8 +38,7 @@ func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64
 			sw, sx, sy, sxx, sxy = sw+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		}
 	}
-	// Fit a line by least squares, or a constant if all words have the same
-	// share.
+	// Fit a line by least squares, or a constant if all shares are equal.
 	if d := sw*sxx - sx*sx; d > 1e-9*sw*sw {
 		trend[1] = (sw*sxy - sx*sy) / d
 	}

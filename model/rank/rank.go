@@ -1,5 +1,4 @@
-// Package rank turns the nearest annotated photos into keywords for a new
-// photo.
+// Package rank turns the nearest annotated photos into a photo's keywords.
 //
 //	neighbours, each with a distance Dis_I and keywords ─▶ keywords, best first, with weights
 //
@@ -30,8 +29,7 @@ import (
 	"slices"
 )
 
-// Neighbour is one of the nearest annotated photos: a decrypted record of a
-// reply.
+// Neighbour is a near annotated photo, from a decrypted record of a reply.
 type Neighbour struct {
 	Record   uint32   `json:"record"`
 	Dis      float64  `json:"distance"` // from the new photo, below 0 counts as 0

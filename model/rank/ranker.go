@@ -8,8 +8,7 @@ import (
 type Kind uint8
 
 const (
-	// KindDefault means KindPaper for profile "paper" and KindCalibrated for
-	// others.
+	// KindDefault is KindPaper for profile "paper", otherwise KindCalibrated.
 	KindDefault Kind = 0
 	// KindPaper ranks by the paper's weights W_t (PaperRanker).
 	KindPaper Kind = 1

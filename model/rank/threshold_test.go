@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// On new photos, about the share that was asked for is right.
+// On new photos, about the requested share of the words is right.
 func TestThreshold(t *testing.T) {
 	samples, collection := synthetic(3000, 1)
 	c, _ := calibrated(t, samples[:1500], collection)

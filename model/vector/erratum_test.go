@@ -15,8 +15,8 @@ import (
 )
 
 // Erratum: the colour features are called 3-D histograms of 16 bins per channel,
-// which have 4,096 values, while features but Haar's have up to 256. From m_L1 =
-// 864 we infer 16 bins for each channel. The paper does not print m_KL.
+// which have 4,096 values, while features except Haar's have at most 256. From
+// m_L1 = 864 we infer 16 bins for each channel. The paper does not print m_KL.
 func TestErratumSixteenBinsAChannel(t *testing.T) {
 	// 864 − 2·256 − 2·128 = 96 are left for rgb and hsv, 48 each, if texture
 	// features have 256.
@@ -69,7 +69,7 @@ func TestErratumSixteenBinsAChannel(t *testing.T) {
 }
 
 // Erratum: if bins that are empty in either histogram count 0 (Sec. IV-C),
-// histograms without a common bin are at distance 0. Smoothing makes their distance large and finite.
+// histograms without a common bin are at distance 0. Smoothing makes it large.
 func TestErratumPhotosWithoutACommonColourAreFarApart(t *testing.T) {
 	one, other := features(1, 128), features(2, 128)
 	one.Lab, other.Lab = make([]float64, 48), make([]float64, 48)

@@ -47,8 +47,7 @@ const (
 	minNorm = 1e-12
 )
 
-// Dimension returns m_L1 for p components each of haar and haarq: 864 for p =
-// 128.
+// Dimension returns m_L1 for p components each of haar and haarq, 864 for 128.
 func Dimension(p int) int { return 2*colourDim + 2*gaborDim + 2*p }
 
 // Features are the seven features of a photo. haar and haarq are reduced by

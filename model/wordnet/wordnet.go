@@ -78,8 +78,7 @@ var parsed = sync.OnceValue(func() *table {
 	return t
 })
 
-// Nodes returns the probability of every node, given the probabilities of the
-// classes.
+// Nodes returns every node's probability, given the classes' probabilities.
 func Nodes(classes []float32) []float32 {
 	until := make([]float64, Classes+1)
 	for i, p := range classes[:Classes] {
@@ -118,8 +117,8 @@ func Probability(word string, classes []float32) float32 {
 	return sum
 }
 
-// singulars pairs endings of regular plurals with those of singulars, in
-// WordNet's order.
+// singulars pairs the endings of regular plurals with the endings of their
+// singulars, in WordNet's order.
 var singulars = [][2]string{{"s", ""}, {"ses", "s"}, {"xes", "x"}, {"zes", "z"}, {"ches", "ch"}, {"shes", "sh"}, {"men", "man"}, {"ies", "y"}}
 
 func meanings(word string) []int {

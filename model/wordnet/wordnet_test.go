@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// The classes of ImageNet by their numbers.
 const tench, tiger, ambulance = 0, 292, 407
 
 func certain(class int) []float32 {
@@ -65,7 +64,6 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// A build with a damaged table fails this test, and a damaged program names it.
 func TestDamageIsNamed(t *testing.T) {
 	if err := Check(); err != nil {
 		t.Fatal(err)

@@ -38,8 +38,7 @@ type sum struct {
 
 func NewSums(dim int) *Sums { return &Sums{dim: dim, words: map[string]*sum{}} }
 
-// Add adds the row of one photo to the sums of its keywords. Repeated keywords
-// count once.
+// Add adds a photo's row to the sums of its keywords. Repetitions count once.
 func (s *Sums) Add(row []int16, keywords []string) { s.add(row, keywords, 1) }
 
 // Remove reverts Add with the same arguments.

@@ -198,8 +198,7 @@ func filesOf(p photo.Photo) (f files, ok bool) {
 	return f, true
 }
 
-// Retry makes Next return a photo again after a time, even if its files are
-// unchanged.
+// Retry makes Next return a photo again after a time, even if it is unchanged.
 func (w *Watcher) Retry(path string, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -220,8 +219,8 @@ func (w *Watcher) Waiting() (n int) {
 	return n
 }
 
-// Empty returns the photos that have been empty since before a time. They wait
-// for their content.
+// Empty returns the photos whose files have been empty since before a time.
+// Next does not return them until they have content.
 func (w *Watcher) Empty(before time.Time) (paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

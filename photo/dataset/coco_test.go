@@ -52,10 +52,7 @@ func TestOpenCOCO(t *testing.T) {
 		files[strings.Replace(name, "train2017/", "images/train2017/", 1)] = content
 	}
 	delete(files, "val2017/000000000139.jpg")
-	c, err := Open(t.Context(), folder(t, files), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, folder(t, files))
 	equal(t, "items", listing(c.Photos), []string{"images/" + cocoItems[0], "images/" + cocoItems[1]})
 	if _, _, ok, err := c.Split(); ok || err != nil {
 		t.Errorf("one half was split: %v", err)
@@ -96,10 +93,7 @@ func TestDamagedCOCO(t *testing.T) {
 		{"a large value", `{"info": "` + strings.Repeat("x", 2*maxElement) + `"}`, val, unreadable("one element has more than 8388608 bytes")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(t.Context(), folder(t, with(whole, file, tc.content)), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, folder(t, with(whole, file, tc.content)))
 			equal(t, "items", listing(c.Photos), tc.items)
 			if tc.name == "outside" {
 				tc.warnings[1] = "missing-file train2017/etc/passwd: " + name
@@ -107,10 +101,7 @@ func TestDamagedCOCO(t *testing.T) {
 			equal(t, "warnings", details(c.Warnings), tc.warnings)
 		})
 	}
-	c, err := Open(t.Context(), folder(t, without(whole, "val2017/000000000139.jpg")), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, folder(t, without(whole, "val2017/000000000139.jpg")))
 	equal(t, "without a folder of photos", details(c.Warnings), []string{"missing-file val2017: the photo folder of instances_val2017.json; photos left out: 1"})
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -107,6 +107,26 @@ func manifestFolder(t testing.TB, manifest string, names ...string) string {
 	return folder(t, files)
 }
 
+// links maps names in folder dir to the targets of links, which replace files.
+func links(t *testing.T, dir string, targets map[string]string) {
+	t.Helper()
+	for name, target := range targets {
+		os.Remove(filepath.Join(dir, name))
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Skip("no symbolic links here: ", err)
+		}
+	}
+}
+
+func opened(t *testing.T, dir string) *Collection {
+	t.Helper()
+	c, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func kindsOf(ws []Warning) []string {
 	var out []string
 	for _, w := range ws {

@@ -27,8 +27,8 @@ import (
 // uses the frequent nouns of the descriptions, which a part-of-speech tagger
 // finds. CPAR has no tagger and uses all words of DESCRIPTION except function
 // words (descriptionWords). Photos therefore have more and rarer keywords, and
-// results are not comparable. TITLE, NOTES and LOCATION are ignored, because
-// they are mostly names that no image shows.
+// results are not comparable with published ones. TITLE, NOTES and LOCATION are
+// ignored, because they are mostly names that no image shows.
 const (
 	descriptionsName = "annotations_complete_eng"
 	photosName       = "images"

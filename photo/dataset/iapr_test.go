@@ -86,10 +86,7 @@ func TestDamagedIAPR(t *testing.T) {
 		{"large", strings.Repeat(" ", maxDescription+1), "", left("it has more than 1048576 bytes")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(t.Context(), folder(t, with(whole, file, tc.annotation)), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, folder(t, with(whole, file, tc.annotation)))
 			items := iaprItems[:1]
 			if tc.keywords != "" {
 				items = []string{iaprItems[0], "images/01/1000.jpg: " + tc.keywords}
@@ -101,15 +98,12 @@ func TestDamagedIAPR(t *testing.T) {
 			equal(t, "warnings", details(c.Warnings), tc.warnings)
 		})
 	}
-	c, err := Open(t.Context(), folder(t, with(whole, "images/02/2000.jpg", jpg, "annotations_complete_eng/03/3000.eng", eng("03/3000", "a lake"), "images/00/._116.jpg", "mac")), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, folder(t, with(whole, "images/02/2000.jpg", jpg, "annotations_complete_eng/03/3000.eng", eng("03/3000", "a lake"), "images/00/._116.jpg", "mac")))
 	equal(t, "items", listing(c.Photos), iaprItems)
 	equal(t, "warnings", details(c.Warnings), []string{iaprNote, "missing-file images/03/3000.jpg: described in annotations_complete_eng/03/3000.eng",
 		"no-keywords images/02/2000.jpg: nothing in annotations_complete_eng describes it"})
 
-	_, err = Open(t.Context(), folder(t, map[string]string{file: whole[file]}), Options{})
+	_, err := Open(t.Context(), folder(t, map[string]string{file: whole[file]}), Options{})
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "images, which holds the photos of IAPR TC-12, is missing") || !strings.Contains(hint.Of(err), "put images back") {
 		t.Errorf("without images: %v", err)
 	}

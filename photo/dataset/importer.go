@@ -38,8 +38,7 @@ type importer struct {
 	// find returns the folder that holds the format's files, relative to the
 	// collection. It returns "" if the collection has another format.
 	find func(root *os.Root) (base string)
-	// read sets the rows and Warnings of r. An error means that nothing is
-	// readable.
+	// read sets the rows and Warnings of r. It fails if nothing is readable.
 	read func(r *reading) error
 }
 
@@ -113,8 +112,7 @@ func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// isManifest does not follow links, because a broken link is a damaged
-// manifest.
+// isManifest follows no links, because a broken link is a damaged manifest.
 func isManifest(root *os.Root, _ string) bool {
 	_, err := root.Lstat(ManifestName)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -152,8 +150,8 @@ func (r *reading) subfolders(folder string) ([]string, error) {
 	return names, nil
 }
 
-// photosBelow maps paths without extension to photos below a folder, because
-// annotations and disk disagree on "jpg" and "JPG".
+// photosBelow maps paths without extension to the photos below a folder. Some
+// annotations have "jpg" where the file has "JPG".
 func (r *reading) photosBelow(folder string) (map[string]string, error) {
 	found := map[string]string{}
 	err := r.walk(folder, func(name string, d fs.DirEntry) {
@@ -192,8 +190,8 @@ func (r *reading) annotate(name, where string, raw []string) bool {
 	return true
 }
 
-// annotateBy does the same for labels, which `words` maps to keywords.
-// `nameless` is the warning about a label without a translation.
+// annotateBy does the same as annotate for labels. Map `words` translates them
+// to keywords, and `nameless` is the warning about a label that it lacks.
 func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
 	var raw []string
 	for _, label := range labels {

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,10 +75,7 @@ func TestDamagedLabelMe(t *testing.T) {
 		{"large", strings.Repeat(" ", maxAnnotation+1), "", []string{"unreadable-file " + file + ": its photo is left out: it has more than 33554432 bytes", none}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(t.Context(), folder(t, with(whole, file, tc.annotation)), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, folder(t, with(whole, file, tc.annotation)))
 			items := labelMeItems[1:]
 			if tc.keywords != "" {
 				items = []string{"Images/street/a.jpg: " + tc.keywords, labelMeItems[1]}
@@ -88,11 +84,8 @@ func TestDamagedLabelMe(t *testing.T) {
 			equal(t, "warnings", details(c.Warnings), tc.warnings)
 		})
 	}
-	c, err := Open(t.Context(), folder(t, with(whole, "Images/street/c.jpg", jpg, "Annotations/street/d.xml", outlined("d.jpg", "car"), "Annotations/street/e.xml", outlined("", "car"),
-		"Annotations/street/again.xml", outlined("a.jpg", "bus"))), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, folder(t, with(whole, "Images/street/c.jpg", jpg, "Annotations/street/d.xml", outlined("d.jpg", "car"), "Annotations/street/e.xml", outlined("", "car"),
+		"Annotations/street/again.xml", outlined("a.jpg", "bus"))))
 	equal(t, "items", listing(c.Photos), labelMeItems)
 	equal(t, "warnings", details(c.Warnings), []string{"duplicate-path Images/street/a.jpg: annotated in Annotations/street/again.xml, first in Annotations/street/a.xml",
 		"missing-file Images/street/d.jpg: annotated in Annotations/street/d.xml", "missing-file Images/street/e.jpg: annotated in Annotations/street/e.xml",
@@ -102,19 +95,12 @@ func TestDamagedLabelMe(t *testing.T) {
 func TestLabelMeStaysInside(t *testing.T) {
 	outside := folder(t, labelMeFiles(t))
 	dir := folder(t, with(labelMeFiles(t), "Annotations/street/c.xml", outlined("c.jpg", "car")))
-	for link, target := range map[string]string{
+	links(t, dir, map[string]string{
 		"Images/street/c.jpg":      filepath.Join(outside, "Images/street/a.jpg"),
 		"Annotations/street/d.xml": filepath.Join(outside, "Annotations/street/a.xml"),
 		"Annotations/away":         filepath.Join(outside, "Annotations/street"),
-	} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Skip("no symbolic links here: ", err)
-		}
-	}
-	c, err := Open(t.Context(), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
+	c := opened(t, dir)
 	equal(t, "items", listing(c.Photos), labelMeItems)
 	equal(t, "warnings", details(c.Warnings), []string{"ignored-file Images/street/c.jpg: a symbolic link", "ignored-file Annotations/away: a symbolic link",
 		"missing-file Images/street/c.jpg: annotated in Annotations/street/c.xml", "ignored-file Annotations/street/d.xml: a symbolic link"})

@@ -16,10 +16,7 @@ import (
 )
 
 func TestCorelThroughLayouts(t *testing.T) {
-	whole, err := Open(t.Context(), oracle.Path(t, "data/corel5k"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := opened(t, oracle.Path(t, "data/corel5k"))
 	for format, write := range map[Format]func(*testing.T, string, *Collection){LEAR: writeLEAR, COCO: writeCOCO, Embedded: writeTree} {
 		t.Run(string(format), func(t *testing.T) {
 			dir := t.TempDir()

@@ -78,10 +78,7 @@ func TestOpenLEAR(t *testing.T) {
 		equal(t, name+": train", listing(train), learItems[:3])
 		equal(t, name+": test", listing(test), learItems[3:])
 	}
-	c, err := Open(t.Context(), folder(t, with(learFiles(t), SplitName, "path,split\nimages/1000/1000.jpeg,test\nimages/1000/1001.jpeg,train\nimages/2000/1000.jpeg,train\nimages/2000/2000.jpeg,train\n")), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, folder(t, with(learFiles(t), SplitName, "path,split\nimages/1000/1000.jpeg,test\nimages/1000/1001.jpeg,train\nimages/2000/1000.jpeg,train\nimages/2000/2000.jpeg,train\n")))
 	if _, test, ok, err := c.Split(); !ok || err != nil || len(test) != 1 || test[0].Name != "images/1000/1000.jpeg" {
 		t.Errorf("%v, %v, %v", listing(test), ok, err)
 	}
@@ -130,10 +127,7 @@ func TestDamagedLEAR(t *testing.T) {
 			[]string{"missing-file " + pack + "_test_list.txt: the half test is left out", "note corel5k: 1 photo of the folder in neither list"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(t.Context(), folder(t, tc.files), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, folder(t, tc.files))
 			equal(t, "items", listing(c.Photos), tc.items)
 			equal(t, "warnings", details(c.Warnings), tc.warnings)
 		})
@@ -149,10 +143,7 @@ func TestDamagedLEAR(t *testing.T) {
 			t.Errorf("want %q and a hint in %v", want, err)
 		}
 	}
-	c, err := Open(t.Context(), folder(t, with(whole, pack+"_test_list.txt", "1000/1000\n")), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, folder(t, with(whole, pack+"_test_list.txt", "1000/1000\n")))
 	if _, _, ok, err := c.Split(); ok || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "images/1000/1000.jpeg is in both halves") {
 		t.Errorf("%v, %v", ok, err)
 	}

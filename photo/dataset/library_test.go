@@ -111,10 +111,7 @@ func TestSpellingsAreMerged(t *testing.T) {
 		t.Errorf("summary:\n%s\nwant\n%s", c.Summary(), want)
 	}
 	jpg := func(words ...string) string { return string(withSegments(plainJPEG(t), iptcSegment(true, words...))) }
-	c, err = Open(t.Context(), folder(t, map[string]string{"a.jpg": jpg("Dog"), "b.jpg": jpg("DOG", "dog"), "c.jpg": jpg("DOG")}), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = opened(t, folder(t, map[string]string{"a.jpg": jpg("Dog"), "b.jpg": jpg("DOG", "dog"), "c.jpg": jpg("DOG")}))
 	equal(t, "items", listing(c.Photos), []string{"a.jpg: DOG", "b.jpg: DOG", "c.jpg: DOG"})
 	// The limit counts words, not spellings.
 	var many []string

@@ -62,14 +62,11 @@ func TestOpenManifest(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "zero.jpg"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c, err := Open(t.Context(), dir, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, dir)
 			equal(t, "items", listing(c.Photos), tc.items)
 			equal(t, "warnings", kindsOf(c.Warnings), tc.warnings)
 
-			_, err = Open(t.Context(), dir, Options{Strict: true})
+			_, err := Open(t.Context(), dir, Options{Strict: true})
 			var strict *StrictError
 			if len(tc.warnings) == 0 {
 				if err != nil {
@@ -108,22 +105,15 @@ func TestManifestRejectsOtherTables(t *testing.T) {
 func TestManifestPathsOnDisk(t *testing.T) {
 	outside := folder(t, map[string]string{"secret.jpg": "picture"})
 	dir := manifestFolder(t, "", "a.jpg", "in/b.jpg", "Ku\u0308ste.jpg")
-	for link, target := range map[string]string{
+	links(t, dir, map[string]string{
 		"inside.jpg": "in/b.jpg", "outside.jpg": filepath.Join(outside, "secret.jpg"), "away": outside, "loop": "loop", "dangling.jpg": "nowhere",
-	} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Skip("no symbolic links here: ", err)
-		}
-	}
+	})
 	manifest := "path,keywords\n" + filepath.Join(dir, "a.jpg") + ",absolute\nKüste.jpg,nfc\nKu\u0308ste.jpg,nfd\ninside.jpg,link\n" +
 		"outside.jpg,x\naway/secret.jpg,x\nloop/a.jpg,x\ndangling.jpg,x\n" + filepath.Join(outside, "secret.jpg") + ",x\n"
 	if err := os.WriteFile(filepath.Join(dir, ManifestName), []byte(manifest), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(t.Context(), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, dir)
 	equal(t, "items", listing(c.Photos), []string{"a.jpg: absolute", "Ku\u0308ste.jpg: nfc", "inside.jpg: link"})
 	equal(t, "warnings", kindsOf(c.Warnings), []string{"duplicate-path Ku\u0308ste.jpg", "outside-collection " + filepath.Join(outside, "secret.jpg"),
 		"outside-collection outside.jpg", "outside-collection away/secret.jpg", "unreadable-file loop/a.jpg", "missing-file dangling.jpg"})
@@ -158,10 +148,7 @@ func TestSummaryCountsAndNames(t *testing.T) {
 }
 
 func TestOpenCorel(t *testing.T) {
-	c, err := Open(t.Context(), oracle.Path(t, "data/corel5k"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, oracle.Path(t, "data/corel5k"))
 	train, test, ok, err := c.Split()
 	if err != nil || !ok || len(train) != 4500 || len(test) != 499 {
 		t.Errorf("split into %d and %d, %v, %v", len(train), len(test), ok, err)

@@ -66,10 +66,7 @@ func TestDamagedOpenImages(t *testing.T) {
 		{"no header", first + "/m/0bt9lr,1\n" + first + "/m/07j7r,1\n", boxed, []string{"malformed-row " + table + ": line 1: no header with ImageID, LabelName and Confidence; the table is left out"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(t.Context(), folder(t, with(whole, table, tc.rows)), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, folder(t, with(whole, table, tc.rows)))
 			equal(t, "items", listing(c.Photos), []string{tc.item, openImagesItems[1]})
 			equal(t, "warnings", details(c.Warnings), append(tc.warnings, openImagesNotes[0]))
 		})
@@ -78,11 +75,8 @@ func TestDamagedOpenImages(t *testing.T) {
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "class-descriptions.csv, which explains the labels of Open Images, is missing") || hint.Of(err) == "" {
 		t.Errorf("without descriptions: %v", err)
 	}
-	c, err := Open(t.Context(), folder(t, with(whole, "test-annotations-human-imagelabels-boxable.csv", "ImageID,Source,LabelName,Confidence\n"+first+"/m/07j7r,1\n",
-		"validation/000026e7ee790996.png", "twice")), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, folder(t, with(whole, "test-annotations-human-imagelabels-boxable.csv", "ImageID,Source,LabelName,Confidence\n"+first+"/m/07j7r,1\n",
+		"validation/000026e7ee790996.png", "twice")))
 	equal(t, "warnings", details(c.Warnings)[:1], []string{"duplicate-path validation/000026e7ee790996.png: train/000026e7ee790996.jpg is the same photo"})
 	if _, _, ok, err := c.Split(); ok || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "in both halves") {
 		t.Errorf("%v, %v", ok, err)

@@ -118,10 +118,7 @@ func TestDamagedSAIAPR(t *testing.T) {
 				"unreadable-file saiapr_tc-12/01/images/1000.JPG: labels.txt line 1: the file is empty"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(t.Context(), folder(t, tc.files), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, folder(t, tc.files))
 			equal(t, "items", listing(c.Photos), tc.items)
 			equal(t, "warnings", details(c.Warnings), tc.warnings)
 		})
@@ -167,20 +164,12 @@ func TestSAIAPRStaysInside(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "saiapr_tc-12/00/images/25.jpg")); err != nil {
 		t.Fatal(err)
 	}
-	for link, target := range map[string]string{
+	links(t, dir, map[string]string{
 		"saiapr_tc-12/00/images/25.jpg": filepath.Join(outside, "saiapr_tc-12/00/images/25.jpg"),
 		"saiapr_tc-12/05":               filepath.Join(outside, "saiapr_tc-12/00"),
 		"saiapr_tc-12/01/labels.txt":    filepath.Join(outside, "saiapr_tc-12/01/labels.txt"),
-	} {
-		os.Remove(filepath.Join(dir, link))
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Skip("no symbolic links here: ", err)
-		}
-	}
-	c, err := Open(t.Context(), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
+	c := opened(t, dir)
 	equal(t, "items", listing(c.Photos), saiaprItems[:1])
 	equal(t, "warnings", details(c.Warnings), []string{"ignored-file saiapr_tc-12/05: a symbolic link",
 		"ignored-file saiapr_tc-12/00/images/25.jpg: a symbolic link", "missing-file saiapr_tc-12/00/images/25.jpg: labels.txt line 1",

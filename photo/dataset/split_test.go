@@ -32,10 +32,7 @@ func TestSplit(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := folder(t, map[string]string{ManifestName: manifest, SplitName: tc.split, "a.jpg": "p", "b.jpg": "p", "c.jpg": "p", "d.jpg": "p"})
-			c, err := Open(t.Context(), dir, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, dir)
 			train, test, ok, err := c.Split()
 			if tc.err != "" {
 				if ok || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error()+"\n"+hint.Of(err), tc.err) || hint.Of(err) == "" {
@@ -58,10 +55,7 @@ func TestSplit(t *testing.T) {
 	if _, err := Open(t.Context(), strictDir, Options{Strict: true}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a damaged split passed strictly: %v", err)
 	}
-	c, err := Open(t.Context(), manifestFolder(t, manifest, "a.jpg"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, manifestFolder(t, manifest, "a.jpg"))
 	if train, test, ok, err := c.Split(); ok || err != nil || train != nil || test != nil {
 		t.Error("a collection without split.csv was split")
 	}

@@ -35,10 +35,7 @@ func TestOpenReadsEmbeddedKeywords(t *testing.T) {
 		"bad\x01.jpg":         with(iptcSegment(true, "sky")),
 		"badutf8\xff\xfe.jpg": with(iptcSegment(true, "sky")),
 	})
-	c, err := Open(t.Context(), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := opened(t, dir)
 	equal(t, "items", listing(c.Photos), []string{
 		"both.jpg: boat;sky;sea",
 		"broken-xmp.jpg: sky",
@@ -118,21 +115,14 @@ func TestTreeFollowsLinksToPhotos(t *testing.T) {
 	jpg := string(withSegments(plainJPEG(t), iptcSegment(true, "sky")))
 	outside := folder(t, map[string]string{"secret.jpg": jpg})
 	dir := folder(t, map[string]string{"a.jpg": jpg, "sub/b.jpg": jpg})
-	for link, target := range map[string]string{
+	links(t, dir, map[string]string{
 		"sub/loop":    "..",
 		"self":        "self",
 		"twice.jpg":   "a.jpg",
 		"outside":     outside,
 		"outside.jpg": filepath.Join(outside, "secret.jpg"),
-	} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Skip("no symbolic links here: ", err)
-		}
-	}
-	c, err := Open(t.Context(), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
+	c := opened(t, dir)
 	equal(t, "items", listing(c.Photos), []string{"a.jpg: sky", "outside.jpg: sky", "sub/b.jpg: sky"})
 	equal(t, "warnings", kindsOf(c.Warnings), []string{"ignored-file outside", "unreadable-file self", "ignored-file sub/loop"})
 
@@ -140,7 +130,7 @@ func TestTreeFollowsLinksToPhotos(t *testing.T) {
 	if err := os.Symlink(dir, linked); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = Open(t.Context(), linked, Options{}); err != nil || len(c.Photos) != 3 {
+	if c, err := Open(t.Context(), linked, Options{}); err != nil || len(c.Photos) != 3 {
 		t.Errorf("through a link to the folder: %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func brands(data []byte) (list []string) {
 }
 
 // isHEIC reports whether the file is an HEVC photo, which the sandbox decodes,
-// rather than AVIF or a film.
+// rather than AVIF or a video.
 func isHEIC(data []byte) bool {
 	return slices.ContainsFunc(brands(data), func(brand string) bool {
 		return slices.Contains([]string{"heic", "heix", "heim", "heis"}, brand)

@@ -37,8 +37,8 @@ const (
 	// scan visits all blocks. Encoders write about ten.
 	maxScans = 500
 
-	// Images of at least minReducedPixels, and every HEIC, are reduced while
-	// they are read, because no feature needs all pixels (jpegreduced.go).
+	// JPEGs, HEICs and images of at least minReducedPixels are reduced while
+	// they are read, because no feature needs all pixels (cellSide).
 	minReducedPixels = 24 << 20
 )
 
@@ -120,8 +120,8 @@ type codec struct {
 	bytes  func(claim image.Config, data []byte) int64
 }
 
-// A reason is an error that people read beside the name of the photo. It counts
-// as cpar.ErrInput and does not repeat its text.
+// A reason is an error that people read beside the name of the photo. It
+// matches cpar.ErrInput without containing the text of that error.
 type reason string
 
 func (r reason) Error() string      { return string(r) }

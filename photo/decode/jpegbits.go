@@ -3,7 +3,7 @@ package decode
 import "encoding/binary"
 
 // A bitReader reads the entropy-coded data of a scan. After the next marker it
-// returns zeros, and overrun reports whether any of these zeros were used.
+// returns zeros. Some of them were used if pad exceeds n.
 type bitReader struct {
 	data []byte
 	pos  int

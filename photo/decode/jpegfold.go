@@ -10,7 +10,7 @@ import "math"
 // block has k cells per axis, each with m = 8/k samples. Over the samples of
 // cell j, the mean of the cosine is
 //
-//	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
+//	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16))
 //
 // This is a basis function of the k-point transform, with frequency u or, for u
 // > k, with its alias frequency and a sign. Each coefficient is therefore

@@ -33,8 +33,7 @@ const (
 	reducedShorter = 3 * 128
 )
 
-// cellSide returns the cell side in pixels, 1, 2, 4 or 8, for a JPEG of w×h
-// pixels.
+// cellSide returns the cell side, 1, 2, 4 or 8 pixels, for a w×h image.
 func cellSide(w, h int) int {
 	for _, side := range [3]int{8, 4, 2} {
 		if max(w, h) >= side*reducedLonger && min(w, h) >= side*reducedShorter {

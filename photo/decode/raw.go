@@ -49,7 +49,7 @@ func rafPhoto(data []byte) *rawPhoto {
 	return r
 }
 
-// maxPreviews bounds the number of previews. No camera writes as many.
+// maxPreviews limits the previews that are tried. No camera writes as many.
 const maxPreviews = 16
 
 func (r *rawPhoto) decode() (*Image, error) {
@@ -77,8 +77,8 @@ func (r *rawPhoto) decode() (*Image, error) {
 
 // previewOrientation returns the orientation in the preview's own EXIF. A
 // preview without one is stored like the sensor's image, so the RAW file's
-// orientation applies. If the preview is higher than wide but the sensor's
-// image is not, the preview is already upright.
+// orientation applies. If only one of the two images is higher than wide, the
+// preview is already upright.
 func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orientation {
 	if own := readOrientation("jpeg", preview); own != 1 {
 		return own

@@ -64,8 +64,7 @@ func tagPath(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// add appends `value` to list pr. If the list is new, it first appends
-// `copies`.
+// add appends `value` to list pr, after `copies` if the list is new.
 func (t *target) add(pr property, copies []string, value string) {
 	if !t.xmp.has(pr) {
 		for _, v := range t.xmp.append(pr, copies...) {

@@ -19,7 +19,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Facts are what a photo's EXIF block says about how it was taken. Missing
+// Facts describes how a photo was taken, according to its EXIF block. Missing
 // facts are zero.
 type Facts struct {
 	// Time is in seconds since 1970, as if the camera's clock showed UTC.

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// Facts are those that exiftool has written.
 func TestFactsAreThoseOfExifTool(t *testing.T) {
 	exiftool, err := exec.LookPath("exiftool")
 	if err != nil {

@@ -22,7 +22,7 @@ var faceRoots = map[string]bool{
 	"ludzie": true, "osoby": true, "lidé": true, "люди": true, "лица": true, "人物": true, "人": true, "人々": true,
 }
 
-// IsFaceRoot reports whether names of people are put below the root word.
+// IsFaceRoot reports whether names of people are put below root `word`.
 func IsFaceRoot(word string) bool { return faceRoots[Fold(word)] }
 
 // IsPersonNoun reports whether a word is an ordinary noun for people, such as
@@ -32,7 +32,7 @@ func IsPersonNoun(word string) bool { return personNouns[Fold(word)] }
 // A path is a keyword with its position in a hierarchy, such as Places|Rome.
 type path struct {
 	parts []string
-	rest  string
+	rest  string // the value without its first part
 }
 
 // newPath splits a value at sep. In names, digiKam writes a slash as a

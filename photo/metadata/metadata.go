@@ -101,14 +101,12 @@ var (
 	errTruncated = errors.New("it is truncated")
 )
 
-// Fold returns the canonical form by which words are compared: NFC,
-// case-folded.
+// Fold returns the form by which words are compared: NFC, case-folded.
 func Fold(word string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(word))))
 }
 
-// maxWordBytes is the maximum length of a written word. Package dataset has the
-// same limit.
+// maxWordBytes is the maximum length of a written word, as in package dataset.
 const maxWordBytes = 128
 
 func clean(word string) (string, error) {

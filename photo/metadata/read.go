@@ -172,8 +172,7 @@ func readBlocks(r io.ReaderAt, size int64, name string) (s source, problems []Pr
 	return s, problems
 }
 
-// isJPEG reports whether a file begins like a JPEG. It returns false for a
-// missing file.
+// isJPEG reports whether a file exists and begins like a JPEG.
 func isJPEG(name string) (bool, error) {
 	f, _, err := open(name)
 	if errors.Is(err, os.ErrNotExist) {

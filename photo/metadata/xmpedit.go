@@ -117,8 +117,8 @@ func (p *packet) append(pr property, values ...string) (added []string) {
 	return added
 }
 
-// ensureList returns the list of a property. It converts a single value to a
-// list.
+// ensureList returns the list of a property. If necessary, it makes one, and
+// moves a single value into it.
 func (p *packet) ensureList(pr property) *etree.Element {
 	elements, attributes := p.find(pr)
 	for _, e := range elements {

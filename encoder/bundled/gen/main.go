@@ -5,8 +5,7 @@
 // The published float32 weights of the source network are products of 8-bit
 // integers q and one scale s per output channel. Command gen replaces each
 // weight tensor by DequantizeLinear(q, s). The result is an ordinary ONNX file
-// of a quarter of the size. The command fails if a weight differs from q·s in
-// any bit.
+// of a quarter of the size. The command fails if any weight differs from q·s.
 package main
 
 import (

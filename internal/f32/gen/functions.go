@@ -48,8 +48,7 @@ func (k kernels) horner(x reg.VecVirtual, coefficients ...float32) reg.VecVirtua
 	return sum
 }
 
-// functions emits the functions of f32/functions.go. That file explains the
-// constants.
+// functions emits the functions that f32/functions.go explains.
 func (k kernels) functions() {
 	k.function("exp", func(x reg.VecVirtual) reg.VecVirtual { return k.exp(x, -104, 89) })
 	k.function("erf", k.erf)
@@ -66,7 +65,7 @@ func (k kernels) functions() {
 }
 
 func (k kernels) function(name string, f func(x reg.VecVirtual) reg.VecVirtual) {
-	p := k.Begin(name+k.name, "func(out, in *float32, vectors int)", "is the function over whole registers.", "out", "in", "vectors")
+	p := k.Begin(name+k.name, "func(out, in *float32, vectors int)", "computes the function over whole registers.", "out", "in", "vectors")
 	k.Count("one", p[2], func() {
 		k.VMOVUPS(f(k.load(at(p[1], 0))), at(p[0], 0))
 		k.Advance(k.bytes(), p[0], p[1])

@@ -4,9 +4,8 @@
 //
 //	go generate cpar/internal/f32
 //
-// Both levels come from the same functions, with the number of lanes as a
-// parameter. They differ in register width, rows per tile and selections, which
-// AVX-512 makes by masks.
+// The same functions emit both levels, which differ in register width, rows per
+// tile, and the use of masks.
 //
 // No kernel calls a function or has a stack frame, and all kernels access only
 // the memory that their comments name.

@@ -14,9 +14,8 @@ func (l level) tileName(rows, vectors int) string {
 // tile multiplies packed a (k×rows) by packed b (k×vectors·lanes) and keeps the
 // sums in registers. A tile of 6 rows of 2 registers needs 8 loads. They fit
 // into the 6 cycles of its 12 multiply-adds, which therefore keep the
-// multipliers busy.
-//
-// A corner also multiplies up to `few` columns of b, packed at x.
+// multipliers busy. If `few` is not 0, the kernel is a corner, which also
+// multiplies up to `few` further columns of b, packed at x.
 func (k kernels) tile(rows, vectors, few int) {
 	name, more := k.tileName(rows, vectors), ""
 	if few > 0 {
@@ -107,12 +106,12 @@ func (k kernels) tile(rows, vectors, few int) {
 	k.End()
 }
 
-// A corner holds the sums of these columns, one register each.
+// A corner holds the sums of the further columns of a tile, one register each.
 type corner struct {
 	rows int
 	acc  []reg.VecVirtual
 	x    reg.GPVirtual
-	mask reg.OpmaskVirtual // the columns
+	mask reg.OpmaskVirtual // selects the columns
 }
 
 func (k kernels) corner(rows, few int) corner {

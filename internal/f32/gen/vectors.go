@@ -8,7 +8,7 @@ import (
 )
 
 func (k kernels) dot() {
-	p := k.Begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "is Dot over whole registers.", "x", "y", "vectors")
+	p := k.Begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "computes Dot over whole registers.", "x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	acc := k.zeros(4)
 	k.each(n, func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }, x, y)
@@ -36,7 +36,7 @@ func (k kernels) folded(combine func(...Op), acc []reg.VecVirtual) reg.Register 
 }
 
 func (k kernels) axpy() {
-	p := k.Begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "is Axpy over whole registers.", "x", "y", "vectors")
+	p := k.Begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "computes Axpy over whole registers.", "x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	a := k.number("a")
 	k.each(n, func(i int) {
@@ -63,7 +63,7 @@ func (k kernels) each(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtu
 }
 
 func (k kernels) line() {
-	p := k.Begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "is Line over whole registers.", "out", "in", "vectors")
+	p := k.Begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "computes Line over whole registers.", "out", "in", "vectors")
 	by, plus, lo, hi := k.number("by"), k.number("plus"), k.number("lo"), k.number("hi")
 	k.each(p[2], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
@@ -77,7 +77,7 @@ func (k kernels) line() {
 }
 
 func (k kernels) times() {
-	p := k.Begin("times"+k.name, "func(out, x, y *float32, vectors int)", "is Times over whole registers.", "out", "x", "y", "vectors")
+	p := k.Begin("times"+k.name, "func(out, x, y *float32, vectors int)", "computes Times over whole registers.", "out", "x", "y", "vectors")
 	k.each(p[3], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
 		k.VMULPS(at(p[2], i*k.bytes()), x, x)
@@ -87,7 +87,7 @@ func (k kernels) times() {
 }
 
 func (k kernels) larger() {
-	p := k.Begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.", "out", "x", "y", "vectors")
+	p := k.Begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "computes Larger over whole registers.", "out", "x", "y", "vectors")
 	k.each(p[3], func(i int) {
 		x, y := k.load(at(p[1], i*k.bytes())), k.load(at(p[2], i*k.bytes()))
 		k.atLeast(x, y)
@@ -106,7 +106,7 @@ func (k kernels) atLeast(x, y reg.VecVirtual) {
 }
 
 func (k kernels) largest() {
-	p := k.Begin("largest"+k.name, "func(x *float32, vectors int) float32", "is Largest over whole registers.", "x", "vectors")
+	p := k.Begin("largest"+k.name, "func(x *float32, vectors int) float32", "computes Largest over whole registers.", "x", "vectors")
 	acc := make([]reg.VecVirtual, 4)
 	for i := range acc {
 		acc[i] = k.load(k.float(float32(math.Inf(-1))))
@@ -124,7 +124,7 @@ func (k kernels) largest() {
 
 // widen adds float32 to float64 values, half a register at a time.
 func (k kernels) widen() {
-	p := k.Begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 over whole registers.", "sum", "x", "vectors")
+	p := k.Begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "computes AddTo64 over whole registers.", "sum", "x", "vectors")
 	k.Count("one", p[2], func() {
 		for half := range 2 {
 			wide := k.vec()
@@ -163,7 +163,7 @@ func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtua
 
 // centre computes half a register at a time, with differences in float64.
 func (k kernels) centre() {
-	p := k.Begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre over whole registers.", "out", "x", "mean", "vectors")
+	p := k.Begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "computes Centre over whole registers.", "out", "x", "mean", "vectors")
 	scale := k.vec()
 	k.VBROADCASTSD(k.Address("scale"), scale)
 	k.Count("one", p[3], func() {

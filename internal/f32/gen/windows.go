@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// windows emits a kernel of f32/windows.go. It reads a register of columns of
-// a plane from top to bottom. Each row is used for all results that depend on it, which
-// take turns in `acc`.
+// windows emits a kernel of f32/windows.go. It reads a register of columns of a
+// plane from top to bottom, and uses each row for all results that depend on
+// it. These take turns in `acc`.
 func (k kernels) windows(max bool, size, stride int) {
 	name := map[bool]string{false: "products", true: "maxima"}[max]
 	p := k.Begin(fmt.Sprintf("%s%dx%d%s", name, size, stride, k.name),

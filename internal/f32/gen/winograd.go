@@ -18,7 +18,7 @@ func (k kernels) factor(v float32) Op {
 	return k.float(v)
 }
 
-// winograd emits the transforms of f32/winograd.go, which explains them.
+// winograd emits the kernels of f32/winograd.go.
 func (k kernels) winograd() {
 	k.halves()
 	k.fours()
@@ -37,7 +37,7 @@ func (k kernels) transposed(x [4]reg.VecVirtual) (out [4]reg.VecVirtual) {
 }
 
 func (k kernels) halves() {
-	p := k.Begin("halves"+k.name, "func(even, odd, x *float32, vectors int)", "is Halves over whole registers.", "even", "odd", "x", "vectors")
+	p := k.Begin("halves"+k.name, "func(even, odd, x *float32, vectors int)", "computes Halves over whole registers.", "even", "odd", "x", "vectors")
 	k.Count("one", p[3], func() {
 		x, y := k.load(at(p[2], 0)), k.load(at(p[2], k.bytes()))
 		for i, to := range p[:2] {

@@ -100,13 +100,13 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 const sumAhead, rowsAhead = 4096, 4096
 
 func (k kernels) dot2() {
-	p := k.Begin("dotAVX2", "func(a, b *uint64, n int) uint64", "is Dot of n words.", "a", "b", "n")
+	p := k.Begin("dotAVX2", "func(a, b *uint64, n int) uint64", "computes Dot of n words.", "a", "b", "n")
 	k.Store(k.product2("dot", p[0], p[1], p[2], nil, nil), k.ReturnIndex(0))
 	k.End()
 }
 
 func (k kernels) axpy2() {
-	p := k.Begin("axpyAVX2", "func(alpha uint64, x, y *uint64, n int)", "is Axpy of n words.", "alpha", "x", "y", "n")
+	p := k.Begin("axpyAVX2", "func(alpha uint64, x, y *uint64, n int)", "computes Axpy of n words.", "alpha", "x", "y", "n")
 	alpha, x, y, n := p[0], p[1], p[2], p[3]
 	a, ah := k.YMM(), k.YMM()
 	k.VMOVQ(alpha, a.AsX())
@@ -146,7 +146,7 @@ func (k kernels) axpy2() {
 }
 
 func (k kernels) sum2() {
-	p := k.Begin("sumAVX2", "func(x *uint64, n int) uint64", "is Sum of n words.", "x", "n")
+	p := k.Begin("sumAVX2", "func(x *uint64, n int) uint64", "computes Sum of n words.", "x", "n")
 	x, n := p[0], p[1]
 	acc := make([]reg.VecVirtual, 8)
 	for i := range acc {
@@ -177,7 +177,7 @@ func (k kernels) sum2() {
 
 func (k kernels) rows2() {
 	p := k.Begin("rowsAVX2", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"is Rows for rows of n words. It prefetches across the ends of rows.", "dst", "rows", "matrix", "n")
+		"computes Rows for rows of n words. It prefetches across the ends of rows.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	k.Count("row", rows, func() {
 		sum := k.product2("rows", a, k.Params("x")[0], n, func(off int) { k.PREFETCHT0(at(a, off+rowsAhead)) }, nil)
@@ -188,7 +188,7 @@ func (k kernels) rows2() {
 }
 
 func (k kernels) gather2() {
-	p := k.Begin("gatherAVX2", "func(row, x *uint64, n int, ahead uintptr) uint64", "is Gather for a row of n words. It prefetches another.",
+	p := k.Begin("gatherAVX2", "func(row, x *uint64, n int, ahead uintptr) uint64", "computes Gather for a row of n words. It prefetches another.",
 		"row", "x", "n", "ahead")
 	sum := k.product2("gather", p[0], p[1], p[2], func(off int) { k.PREFETCHT1(at(p[3], off)) }, p[3])
 	k.Store(sum, k.ReturnIndex(0))
@@ -196,7 +196,7 @@ func (k kernels) gather2() {
 }
 
 func (k kernels) lanes2() {
-	p := k.Begin("lanesAVX2", "func(sum *[8]uint64, row, x *uint64, n int)", "is DotLanes of n words.", "sum", "row", "x", "n")
+	p := k.Begin("lanesAVX2", "func(sum *[8]uint64, row, x *uint64, n int)", "computes DotLanes of n words.", "sum", "row", "x", "n")
 	sum, row, x, n := p[0], p[1], p[2], p[3]
 	acc := k.wides(2)
 	k.Count("lanes_1", n, func() {
@@ -220,7 +220,7 @@ func (k kernels) lanes2() {
 // time, because AVX2 has only sixteen registers.
 func (k kernels) tile2() {
 	k.Begin("tile8AVX2", "func(dst *[4][8]uint64, r0, r1, r2, r3, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)",
-		"is Tile for 8 vectors.")
+		"computes Tile for 8 vectors.")
 	for half, names := range [][]string{{"r0", "r1"}, {"r2", "r3"}} {
 		label := "tile8_" + names[0]
 		r, p := k.Params(names...), k.Params("x0", "n", "ahead")

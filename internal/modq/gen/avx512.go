@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -92,7 +90,7 @@ func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVi
 }
 
 func (k kernels) dot512() {
-	p := k.Begin("dotAVX512", "func(a, b *uint64, n int) uint64", "is Dot of n words.", "a", "b", "n")
+	p := k.Begin("dotAVX512", "func(a, b *uint64, n int) uint64", "computes Dot of n words.", "a", "b", "n")
 	acc := k.zeros(4)
 	k.product512("dot", acc, p[0], p[1], p[2], k.tailMask(p[2]))
 	sum := k.GP64()
@@ -102,7 +100,7 @@ func (k kernels) dot512() {
 }
 
 func (k kernels) axpy512() {
-	k.Begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "is Axpy of n words.")
+	k.Begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "computes Axpy of n words.")
 	alpha := k.ZMM()
 	k.VPBROADCASTQ(k.Params("alpha")[0], alpha)
 	p := k.Params("x", "y", "n")
@@ -137,7 +135,7 @@ func (k kernels) axpy512() {
 // as it reads.
 func (k kernels) axpyRows512() {
 	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
-		"is AxpyRows of n words.")
+		"computes AxpyRows of n words.")
 	from := k.Params("alpha")[0]
 	alpha := make([]reg.VecVirtual, 4)
 	for q := range alpha {
@@ -176,7 +174,7 @@ func (k kernels) axpyRows512() {
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {
-	p := k.Begin("sumAVX512", "func(x *uint64, n int) uint64", "is Sum of n words, eight pages side by side.", "x", "n")
+	p := k.Begin("sumAVX512", "func(x *uint64, n int) uint64", "computes Sum of n words, eight pages side by side.", "x", "n")
 	x, n := p[0], p[1]
 	mask := k.tailMask(n)
 	acc := k.zeros(2 * streams)
@@ -206,7 +204,7 @@ func (k kernels) sum512() {
 
 // sumFour512 reads memory in the order of quarters512.
 func (k kernels) sumFour512() {
-	p := k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "is Sum of 4·n words, n from each quarter at once, a multiple of 16.", "x", "n")
+	p := k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "computes Sum of 4·n words, n from each quarter at once. n is a multiple of 16.", "x", "n")
 	n, r, acc := p[1], []reg.GPVirtual{p[0], k.GP64(), k.GP64(), k.GP64()}, k.zeros(8)
 	for q := 1; q < len(r); q++ {
 		k.LEAQ(Mem{Base: r[q-1], Index: n, Scale: 8}, r[q])
@@ -227,9 +225,9 @@ func (k kernels) sumFour512() {
 }
 
 // fourRows emits the inner products of four rows and x, advances the pointers
-// x, r and `more`, and stores the products at `out`. It calls `prefetch` for
-// each row, except in the first `early` words (unless nil), where it prefetches
-// the row itself, gatherAhead bytes ahead.
+// x, r and `more`, and stores the products at `out`. For the first `early`
+// words, if any, it prefetches the rows themselves, gatherAhead bytes ahead. For
+// the others it calls `prefetch`.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n, early reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
 	prefetch func(q, off int), out func(q int) Mem, more ...reg.GPVirtual) {
 	moving := append(append([]reg.GPVirtual{x}, r...), more...)
@@ -274,7 +272,7 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n, early reg.GPVir
 
 func (k kernels) rows512() {
 	p := k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"is Rows for rows of n words, one by one.", "dst", "rows", "matrix", "n")
+		"computes Rows for rows of n words, one by one.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	k.Count("row", rows, func() {
@@ -293,7 +291,7 @@ const quartersAhead = 2048
 // four memory streams, and loads x once for all.
 func (k kernels) quarters512() {
 	p := k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"is Rows for 4·rows rows of n words, one from each quarter at once.", "dst", "rows", "matrix", "n")
+		"computes Rows for 4·rows rows of n words, one from each quarter at once.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	gap := k.GP64()
@@ -325,113 +323,11 @@ const gatherAhead = 2048
 // exceed the L1 cache. Rows then arrive about a third faster.
 func (k kernels) four512() {
 	k.Begin("fourAVX512", "func(dst *[4]uint64, r0, r1, r2, r3, x *uint64, n, early int, a0, a1, a2, a3 uintptr)",
-		"is Gather for four rows of n words. After the first early words it prefetches four others.")
+		"computes Gather for four rows of n words. After the first early words it prefetches four others.")
 	p, r, ahead := k.Params("x", "n"), k.Params("r0", "r1", "r2", "r3"), k.Params("a0", "a1", "a2", "a3")
 	x, n := p[0], p[1]
 	dst, early := k.Params("dst")[0], k.Params("early")[0]
 	k.fourRows("four", r, x, n, early, k.tailMask(n), k.zeros(8), func(q, off int) { k.PREFETCHT1(at(ahead[q], off)) },
 		func(q int) Mem { return at(dst, 8*q) }, ahead...)
-	k.End()
-}
-
-func (k kernels) lanes512() {
-	p := k.Begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "is DotLanes of n words.", "sum", "row", "x", "n")
-	sum, row, x, n := p[0], p[1], p[2], p[3]
-	acc := k.zeros(4)
-	k.VMOVDQU64(at(sum, 0), acc[0])
-	step := func(i int) {
-		z := k.ZMM()
-		k.VMOVDQU64(at(x, 64*i), z)
-		k.VPMULLQ_BCST(at(row, 8*i), z, z)
-		k.VPADDQ(z, acc[i], acc[i])
-	}
-	k.Count("lanes_4", k.Part(n, 0, 2), func() {
-		for i := range 4 {
-			step(i)
-		}
-		k.Advance(32, row)
-		k.Advance(256, x)
-	})
-	k.Count("lanes_1", k.Part(n, 3, 0), func() {
-		step(0)
-		k.Advance(8, row)
-		k.Advance(64, x)
-	})
-	k.VPADDQ(acc[3], acc[2], acc[2])
-	k.VPADDQ(acc[1], acc[0], acc[0])
-	k.VPADDQ(acc[2], acc[0], acc[0])
-	k.VMOVDQU64(acc[0], at(sum, 0))
-	k.End()
-}
-
-// tile512 emits the kernel for the product of four rows and groups of eight
-// interleaved vectors by Winograd's identity (see modq.Tile).
-func (k kernels) tile512(name string, groups int) {
-	dstOf, vectors, pairsOf := "[4][8]uint64", "x0", "p0"
-	if groups == 2 {
-		dstOf, vectors, pairsOf = "[2][4][8]uint64", "x0, x1", "p0, p1"
-	}
-	k.Begin(name, fmt.Sprintf("func(dst *%s, r0, r1, r2, r3, %s *uint64, n int, %s *[8]uint64, ahead uintptr)", dstOf, vectors, pairsOf),
-		fmt.Sprintf("is Tile for %d vectors.", 8*groups))
-	r := k.Params("r0", "r1", "r2", "r3")
-	x := k.Params([]string{"x0", "x1"}[:groups]...)
-	p := k.Params("n", "ahead")
-	n, ahead := p[0], p[1]
-	acc := k.zeros(len(r) * groups) // acc[q*groups+g]
-	own := make([]reg.GPVirtual, len(r))
-	for q := range own {
-		own[q] = k.GP64()
-		k.XORQ(own[q], own[q])
-	}
-	k.Count(name, k.Part(n, 0, 1), func() {
-		k.PREFETCHT1(at(ahead, 0))
-		even, odd := make([]reg.VecVirtual, groups), make([]reg.VecVirtual, groups)
-		for g := range x {
-			even[g], odd[g] = k.ZMM(), k.ZMM()
-			k.VMOVDQU64(at(x[g], 0), even[g])
-			k.VMOVDQU64(at(x[g], 64), odd[g])
-		}
-		for q := range r {
-			for g := range x {
-				a, b := k.ZMM(), k.ZMM()
-				k.VPADDQ_BCST(at(r[q], 0), odd[g], a)
-				k.VPADDQ_BCST(at(r[q], 8), even[g], b)
-				k.VPMULLQ(a, b, a)
-				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
-			}
-			// The scalar multiplier, otherwise idle, multiplies the row's
-			// pairs.
-			pair := k.GP64()
-			k.MOVQ(at(r[q], 0), pair)
-			k.IMULQ(at(r[q], 8), pair)
-			k.ADDQ(pair, own[q])
-		}
-		k.Advance(16, r...)
-		k.Advance(128, x...)
-		k.Advance(64, ahead)
-	})
-	k.TESTQ(U32(1), n)
-	k.JZ(LabelRef(name + "_even"))
-	for q := range r {
-		for g := range x {
-			z := k.ZMM()
-			k.VMOVDQU64(at(x[g], 0), z)
-			k.VPMULLQ_BCST(at(r[q], 0), z, z)
-			k.VPADDQ(z, acc[q*groups+g], acc[q*groups+g])
-		}
-	}
-	k.Label(name + "_even")
-	dst := k.Params("dst")[0]
-	pairs := k.Params([]string{"p0", "p1"}[:groups]...)
-	for q := range r {
-		mine := k.ZMM()
-		k.VPBROADCASTQ(own[q], mine)
-		for g := range x {
-			z := acc[q*groups+g]
-			k.VPSUBQ(mine, z, z)
-			k.VPSUBQ(at(pairs[g], 0), z, z)
-			k.VMOVDQU64(z, at(dst, 256*g+64*q))
-		}
-	}
 	k.End()
 }

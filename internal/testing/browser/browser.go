@@ -230,8 +230,7 @@ func (p *Page) Picture() []byte {
 	return p.screenshot(page.CaptureScreenshot())
 }
 
-// Drawing returns a screenshot as a JPEG file, which is smaller than a PNG
-// file.
+// Drawing returns a screenshot as a JPEG file, which is smaller than a PNG.
 func (p *Page) Drawing() []byte {
 	p.t.Helper()
 	return p.screenshot(page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatJpeg).WithQuality(86))
@@ -246,8 +245,7 @@ func (p *Page) screenshot(take *page.CaptureScreenshotParams) (file []byte) {
 	return file
 }
 
-// Broken returns the rules of axe-core that the page breaks now, with
-// locations.
+// Broken returns the rules of axe-core that the page breaks, with locations.
 func (p *Page) Broken() (rules []string) {
 	p.t.Helper()
 	script := axe(p.t)

@@ -10,8 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A Task is a computation of the page without a pause. No frame appears before
-// it ends.
+// A Task is a computation of the page during which no frame appears.
 type Task struct {
 	// CPU is processor time, which other programs do not prolong.
 	CPU, Wall time.Duration

@@ -39,8 +39,7 @@ func credentials(pairs map[string]string) func(string) string {
 type Memory struct {
 	Google bool // accepts only Google's signatures and conditions
 	Page   int  // names per page of a list (0 means 1000)
-	// Before, if set, receives every request first, and answers it or returns
-	// false.
+	// Before, if set, gets every request first. It answers or returns false.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	mu      sync.Mutex

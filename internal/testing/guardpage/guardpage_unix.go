@@ -7,6 +7,7 @@ package guardpage
 
 import (
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,4 +37,11 @@ func Bytes(t testing.TB, n int, atEnd bool) []byte {
 		start += size - n
 	}
 	return m[start : start+n : start+n]
+}
+
+// Slice is Bytes for n zeros of another type.
+func Slice[T any](t testing.TB, n int, atEnd bool) []T {
+	t.Helper()
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(Bytes(t, n*int(unsafe.Sizeof(zero)), atEnd)))), n)
 }

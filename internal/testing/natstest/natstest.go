@@ -58,8 +58,7 @@ func Start(t testing.TB, n int) *Servers {
 	return s
 }
 
-// Key creates an nkey. It returns the path of its seed file, and its public
-// key.
+// Key creates an nkey and returns its seed file's path and its public key.
 func (s *Servers) Key(name string) (file, public string) {
 	s.t.Helper()
 	pair, err := nkeys.CreateUser()

@@ -89,8 +89,7 @@ func Path(t testing.TB, name string) string {
 	return path
 }
 
-// moduleRoot returns the nearest folder with a go.mod, from the test's folder
-// upwards.
+// moduleRoot returns the nearest folder with a go.mod at or above the test's.
 func moduleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -77,8 +77,7 @@ func vectors(rng *rand.Rand, kind int) *feature.Vectors {
 	return v
 }
 
-// Stuck is a source of random bytes that repeats itself, as on cloned virtual
-// machines.
+// Stuck is a source of random bytes that repeats, as on cloned machines.
 type Stuck struct{}
 
 func (Stuck) Read(p []byte) (int, error) {

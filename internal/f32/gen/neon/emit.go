@@ -81,7 +81,7 @@ func fmlaWideBy(lane int) form {
 type kernels struct {
 	text, data, declarations strings.Builder
 	offsets                  map[string]int // of the parameters of the current function
-	constants                map[uint32]int // their offsets
+	constants                map[uint32]int // offsets in the table of constants
 	free                     []vector       // the first registers of unused pairs
 }
 
@@ -106,7 +106,8 @@ func (k *kernels) word(f form, registers ...vector) {
 func (k *kernels) label(name string) { fmt.Fprintf(&k.text, "%s:\n", name) }
 
 // begin opens a function whose comment consists of its name and doc, if doc is
-// not empty. Parameters are "name type" or a name that shares the type of the next one.
+// not empty. Parameters are "name type" or a name that shares the type of the
+// next one.
 func (k *kernels) begin(name, doc, parameters, result string) {
 	params := strings.Split(parameters, ", ")
 	size, kind := 0, ""

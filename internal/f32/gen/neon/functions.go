@@ -44,8 +44,7 @@ func (k *kernels) each(f form, operands ...pair) pair {
 	return operands[0]
 }
 
-// native is like each, for an instruction of Go's assembler, which takes the
-// result last.
+// native is each for an instruction of Go's assembler, with the result last.
 func (k *kernels) native(name string, view func(vector) string, operands ...any) {
 	for i := range 2 {
 		all := make([]any, len(operands))
@@ -68,8 +67,7 @@ const (
 	constant          = vector(31) // holds short-lived constants
 )
 
-// V24 to V30 hold constants of exp, in the order of ofExp. Lower registers form
-// pairs.
+// V24 to V30 hold constants of exp, as in ofExp. Lower registers form pairs.
 const firstOfExp = vector(24)
 
 var (
@@ -83,8 +81,7 @@ var (
 	}
 )
 
-// offset returns the place of a constant in the table, which repeats it eight
-// times.
+// offset returns the place of a constant, repeated eight times in the table.
 func (k *kernels) offset(v uint32) string {
 	if k.constants == nil {
 		k.constants = map[uint32]int{}
@@ -126,8 +123,7 @@ func (k *kernels) polynomial(c float32) pair {
 	return p
 }
 
-// functions emits the functions of f32/functions.go. That file explains the
-// constants.
+// functions emits the functions that f32/functions.go explains.
 func (k *kernels) functions() {
 	k.function("exp", k.exp)
 	k.function("erf", k.erf)
@@ -147,7 +143,7 @@ func (k *kernels) functions() {
 }
 
 func (k *kernels) function(name string, f func(x pair) pair) {
-	k.begin(name+"NEON", "is the function over whole registers.", "out, in *float32, registers int", "")
+	k.begin(name+"NEON", "computes the function over whole registers.", "out, in *float32, registers int", "")
 	p := k.load("out", "in", "registers")
 	k.op("MOVD", fmt.Sprintf("$constants<>+%d(SB)", tableMiddle), table)
 	for i, v := range ofExp {

@@ -97,7 +97,6 @@ func (k *kernels) tile(rows, vectors int) {
 	k.op("RET")
 }
 
-// wide emits the kernel for a float64 tile.
 func (k *kernels) wide(rows int) {
 	k.begin(wideName(rows), "", "k int, a, b, c *float64, ldc int", "")
 	p := k.load("k", "a", "b", "c", "ldc")

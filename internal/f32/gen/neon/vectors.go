@@ -27,7 +27,7 @@ func (k *kernels) result() {
 }
 
 func (k *kernels) dot() {
-	k.begin("dotNEON", "is Dot over whole registers.", "x, y *float32, registers int", "float32")
+	k.begin("dotNEON", "computes Dot over whole registers.", "x, y *float32, registers int", "float32")
 	p := k.load("x", "y", "registers")
 	const ofX, ofY = vector(16), vector(24)
 	for v := range vector(8) {
@@ -49,7 +49,7 @@ func (k *kernels) dot() {
 }
 
 func (k *kernels) axpy() {
-	k.begin("axpyNEON", "is Axpy over whole registers.", "a float32, x, y *float32, registers int", "")
+	k.begin("axpyNEON", "computes Axpy over whole registers.", "a float32, x, y *float32, registers int", "")
 	p := k.load("x", "y", "registers")
 	const ofX, ofY, a = vector(0), vector(8), vector(16)
 	k.number("a", a)
@@ -68,7 +68,7 @@ func (k *kernels) axpy() {
 }
 
 func (k *kernels) line() {
-	k.begin("lineNEON", "is Line over whole registers.", "out, in *float32, by, plus, lo, hi float32, registers int", "")
+	k.begin("lineNEON", "computes Line over whole registers.", "out, in *float32, by, plus, lo, hi float32, registers int", "")
 	p := k.load("out", "in", "registers")
 	const by, plus, lo, hi = vector(28), vector(29), vector(30), vector(31)
 	k.number("by", by)
@@ -97,7 +97,7 @@ func (k *kernels) larger() { k.both("larger", "Larger", fmax) }
 
 // both emits a kernel that combines x and y value by value.
 func (k *kernels) both(name, exported string, f form) {
-	k.begin(name+"NEON", fmt.Sprintf("is %s over whole registers.", exported), "out, x, y *float32, registers int", "")
+	k.begin(name+"NEON", fmt.Sprintf("computes %s over whole registers.", exported), "out, x, y *float32, registers int", "")
 	p := k.load("out", "x", "y", "registers")
 	k.four(p[3], func(wide int) {
 		k.groups(wide, func(first vector, n int) {
@@ -115,7 +115,7 @@ func (k *kernels) both(name, exported string, f form) {
 
 // largest compares and selects, because fmaxnm ignores only quiet NaNs.
 func (k *kernels) largest() {
-	k.begin("largestNEON", "is Largest over whole registers.", "x *float32, registers int", "float32")
+	k.begin("largestNEON", "computes Largest over whole registers.", "x *float32, registers int", "float32")
 	p := k.load("x", "registers")
 	const ofX, greater, bits = vector(8), vector(16), general(2)
 	k.op("MOVD", "$0xff800000", bits) // −∞
@@ -148,7 +148,7 @@ func (k *kernels) widened(x general, wide string, from string) {
 }
 
 func (k *kernels) widen() {
-	k.begin("widenNEON", "is AddTo64 over whole registers.", "sum *float64, x *float32, registers int", "")
+	k.begin("widenNEON", "computes AddTo64 over whole registers.", "sum *float64, x *float32, registers int", "")
 	p := k.load("sum", "x", "registers")
 	k.count("one", p[2], func() {
 		k.widened(p[1], "VLD1", p[0].at(0))
@@ -162,7 +162,7 @@ func (k *kernels) widen() {
 
 // centre computes the differences in float64.
 func (k *kernels) centre() {
-	k.begin("centreNEON", "is Centre over whole registers.", "out, x *float32, mean *float64, scale float64, registers int", "")
+	k.begin("centreNEON", "computes Centre over whole registers.", "out, x *float32, mean *float64, scale float64, registers int", "")
 	p := k.load("out", "x", "mean", "registers")
 	const scale = vector(31)
 	k.op("FMOVD", k.parameter("scale"), scale.scalar())

@@ -75,8 +75,7 @@ func yCbCr(rect image.Rectangle, chroma uint32) (func([]byte) image.Image, int64
 	}, end, nil
 }
 
-// padded returns the length of a row in libheif's memory. A row has at least 64
-// pixels.
+// padded returns a row's length in libheif's memory, at least 64 pixels.
 func padded(pixels, bytes int64) int64 {
 	return (max((pixels+1)&^1, 64)*bytes + 15) &^ 15
 }
@@ -85,8 +84,8 @@ func padded(pixels, bytes int64) int64 {
 // copying and is released when the photo has been decoded.
 type region struct{ mapped mmap.MMap }
 
-// newRegion reserves the maximum size. It rejects less than the decoder's
-// initial memory, because wazero would panic.
+// newRegion reserves the maximum size. It rejects sizes below the decoder's
+// initial memory, for which wazero would panic.
 func newRegion(size, least int64) (*region, error) {
 	if size < least {
 		return nil, fmt.Errorf("%w in %d bytes of memory", ErrDamaged, size)
@@ -139,8 +138,7 @@ func watching(f api.FunctionDefinition) experimental.FunctionListener {
 
 type watch struct{}
 
-// Before panics if the deadline has passed. wazero turns the panic into an
-// error.
+// Before panics after the deadline. wazero turns the panic into an error.
 func (watch) Before(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
 	if err := ctx.Err(); err != nil {
 		panic(err)
