@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	simd "gonum.org/v1/gonum/floats"
@@ -20,13 +21,15 @@ import (
 // leading eigenvectors, up to signs. Record i is matched with the photo whose
 // coordinates in these eigenvectors are nearest.
 //
-// Every choice of signs for the first few eigenvectors is a start. From each
-// start, the attack alternates between finding the nearest photo of each record
-// and fitting the rotation between the two bases to these pairs. It then
-// extends the best start by a few eigenvectors at a time (as ZoomOut does for
-// surfaces: Melzi and others, ACM Trans. Graph. 38, 2019). If there are few
-// requests, the eigenvectors are inaccurate. A wrong start then stays wrong,
-// and hardly any record is matched correctly.
+// Every choice of signs for the first few eigenvectors is a start. Eigenvectors
+// with nearly equal singular values are arbitrary rotations of each other, so
+// random rotations that mix these are further starts. From each start, the attack
+// alternates between finding the nearest photo of each record and fitting the
+// rotation between the two bases to these pairs. It then extends the best starts
+// by a few eigenvectors at a time (as ZoomOut does for surfaces: Melzi and
+// others, ACM Trans. Graph. 38, 2019) and keeps the one that brings records
+// nearest to photos. If there are few requests, the eigenvectors are inaccurate.
+// A wrong start then stays wrong, and hardly any record is matched correctly.
 
 // spectrum returns the p leading left singular vectors of the n×k matrix of
 // standardised columns, as an n×p matrix. Each vector is multiplied by its
@@ -71,8 +74,14 @@ func standardised(x []float64) []float64 {
 }
 
 const (
-	// matchStart is the number of eigenvectors whose signs are all tried.
+	// matchStart is the number of eigenvectors that a start rotates.
 	matchStart = 6
+	// matchStarts is the number of starts, and matchBest the number of starts
+	// that are extended.
+	matchStarts, matchBest = 256, 8
+	// matchMix is the relative difference of singular values at which starts mix
+	// eigenvectors less.
+	matchMix = 0.05
 	// matchMax is the maximum number of eigenvectors used.
 	matchMax = 60
 	// matchSample is the number of records on which starts are compared.
@@ -92,25 +101,19 @@ func match(scores, distances [][]float64) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := bestStart(records, photos)
+	best, err := bestStart(records, photos)
 	if err != nil {
 		return nil, err
 	}
-	near, _ := nearestRows(records, photos, c)
-	for size, _ := c.Dims(); ; size = min(p, size+1+size/6) {
-		if c, err = fitMap(records, photos, near, size); err != nil {
-			return nil, err
-		}
-		if near, _ = nearestRows(records, photos, c); size == p {
-			return near, nil
-		}
-	}
+	best.near, _ = nearestRows(records, photos, best.c)
+	return best.near, best.improve(records, photos, slices.Repeat([]int{p}, 8))
 }
 
-// bestStart maps the records' leading eigenvectors to the photos'. It improves
-// every start on a sample of the records, and the best eighth further. It
-// returns the map that brings the sample nearest to `photos`.
-func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
+// bestStart maps the records' eigenvectors to the photos'. It improves every
+// start on a sample of the records, the best quarter further, and extends the
+// best of these to all eigenvectors. It returns the start that brings the sample
+// nearest to `photos`.
+func bestStart(records, photos *mat.Dense) (start, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)
 	few := mat.NewDense(len(some), p, nil)
@@ -118,24 +121,49 @@ func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 		few.SetRow(i, records.RawRowView(r))
 	}
 	small, size := min(matchStart, p), min(matchStart+4, p)
-	starts := make([]start, 1<<small)
-	for signs := range starts {
-		c := mat.NewDense(small, small, nil)
-		for j := range small {
-			c.Set(j, j, float64(1-2*(signs>>j&1)))
+	starts, r := make([]start, matchStarts), rand.New(rand.NewPCG(1, 2))
+	for i := range starts {
+		c, err := startMap(r, i, records, photos, small)
+		if err != nil {
+			return start{}, err
 		}
-		starts[signs].near, _ = nearestRows(few, photos, c)
+		starts[i].near, _ = nearestRows(few, photos, c)
 	}
-	for _, rounds := range []int{size - small + 1, 8} {
+	for _, stage := range []struct {
+		best  int
+		sizes []int
+	}{{matchStarts / 4, growing(small, size)}, {matchBest, slices.Repeat([]int{size}, 8)}, {1, growing(size, p)}} {
 		for i := range starts {
-			if err := starts[i].improve(few, photos, rounds, small, size); err != nil {
-				return nil, err
+			if err := starts[i].improve(few, photos, stage.sizes); err != nil {
+				return start{}, err
 			}
 		}
 		slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.gap, b.gap) })
-		starts = starts[:max(1, len(starts)/8)]
+		starts = starts[:stage.best]
 	}
-	return starts[0].c, nil
+	return starts[0], nil
+}
+
+// startMap returns the ith choice of signs for the first `size` eigenvectors or,
+// after all choices, a random rotation that mixes eigenvectors with nearly equal
+// singular values, which are the lengths of the columns.
+func startMap(r *rand.Rand, i int, records, photos *mat.Dense, size int) (*mat.Dense, error) {
+	x := mat.NewDense(size, size, nil)
+	for j := range size {
+		x.Set(j, j, float64(1-2*(i>>j&1)))
+		for k := 0; i>>size > 0 && k < size; k++ {
+			apart := math.Log(mat.Norm(records.ColView(j), 2)/mat.Norm(photos.ColView(k), 2)) / matchMix
+			x.Set(j, k, r.NormFloat64()*math.Exp(-apart*apart/2))
+		}
+	}
+	return rotation(x)
+}
+
+func growing(from, to int) (sizes []int) {
+	for ; from < to; from += 1 + from/6 {
+		sizes = append(sizes, from)
+	}
+	return append(sizes, to)
 }
 
 type start struct {
@@ -144,15 +172,12 @@ type start struct {
 	gap  float64
 }
 
-func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err error) {
-	if s.c != nil {
-		small, _ = s.c.Dims()
-	}
-	for round := range rounds {
-		if s.c, err = fitMap(few, photos, s.near, min(size, small+round)); err != nil {
+func (s *start) improve(records, photos *mat.Dense, sizes []int) (err error) {
+	for _, size := range sizes {
+		if s.c, err = fitMap(records, photos, s.near, size); err != nil {
 			return err
 		}
-		s.near, s.gap = nearestRows(few, photos, s.c)
+		s.near, s.gap = nearestRows(records, photos, s.c)
 	}
 	return nil
 }
@@ -167,16 +192,21 @@ func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error
 	}
 	var cross mat.Dense
 	cross.Mul(records.Slice(0, n, 0, size).T(), picked)
+	return rotation(&cross)
+}
+
+// rotation returns the orthogonal matrix nearest to x.
+func rotation(x mat.Matrix) (*mat.Dense, error) {
 	var svd mat.SVD
-	if !svd.Factorize(&cross, mat.SVDThin) {
-		return nil, fmt.Errorf("fitting a rotation of %d coordinates", size)
+	if !svd.Factorize(x, mat.SVDThin) {
+		n, _ := x.Dims()
+		return nil, fmt.Errorf("fitting a rotation of %d coordinates", n)
 	}
-	var u, v mat.Dense
+	var u, v, c mat.Dense
 	svd.UTo(&u)
 	svd.VTo(&v)
-	c := mat.NewDense(size, size, nil)
 	c.Mul(&u, v.T())
-	return c, nil
+	return &c, nil
 }
 
 // nearestRows returns the nearest row of `photos` for each row of records·c,
