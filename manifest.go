@@ -310,8 +310,8 @@ func (m *Manifest) Bytes() (n uint64) {
 }
 
 // OpaqueReplyBytes returns an upper bound on the size of an opaque reply
-// (scheme "sealed"). Such a reply consists of about 80 bytes and one 8-byte
-// word per row of encrypted vectors, and each row has at least Dim words. The
+// (scheme "sealed"). Such a reply consists of about 80 bytes and one word per
+// row of encrypted vectors. A row takes at least Dim+1 words in the index. The
 // bound is doubled because the index may have grown since m was read.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
