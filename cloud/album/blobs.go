@@ -19,8 +19,8 @@ var Replaceable = []string{"kopia.blobcfg", "kopia.maintenance", "kopia.reposito
 
 // Put stores a blob of `size` bytes with digest `sum`. If `old` is nil, Put requires
 // that no other blob has the name. Otherwise it replaces the blob with digest
-// `old`. Result created is false if the same blob is stored already. Put then skips
-// body, unless another upload of the blob has ended meanwhile.
+// `old`. Result created is false if the same blob is stored already. Put then does
+// not read body, unless a concurrent upload stores the blob first.
 func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old *cpar.Digest, body io.Reader) (created bool, err error) {
 	if err := r.Check(); err != nil {
 		return false, err
@@ -107,8 +107,8 @@ func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error
 	return false, nil
 }
 
-// fresh is the time for which lookup trusts the state in memory, so that reads may
-// miss another process's deletion. For a blob that is unknown or replaceable,
+// fresh is the time for which lookup trusts the state in memory. Meanwhile, reads
+// may miss another process's deletion. For a blob that is unknown or replaceable,
 // lookup always reads the log.
 var fresh = 2 * time.Second
 
@@ -223,7 +223,7 @@ func (s *Store) Usage(ctx context.Context, tenant string) (u Usage, err error) {
 	return u, err
 }
 
-// Known returns the usage of each tenant with albums whose state is in memory.
+// Known returns the usage of each tenant that has albums and a state in memory.
 func (s *Store) Known() map[string]Usage {
 	s.mu.Lock()
 	logs := maps.Clone(s.logs)
