@@ -21,9 +21,10 @@
 //	score      computes the scores of records and planes that search compares
 //	sealed     computes encrypted scores (scheme "sealed")
 //
-// These packages store indexes:
+// These packages store indexes and albums:
 //
 //	store      keeps indexes in a data folder and activates them atomically
+//	album      keeps encrypted blobs of albums, with a log of all changes
 //	remote     keeps indexes in object storage, with a local cache
 //	blob       clients of S3, Azure and Google object storage
 //	backup     copies a data folder
