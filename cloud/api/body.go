@@ -50,19 +50,19 @@ func (b *body) Resolve(ctx huma.Context) []error {
 var _ huma.Resolver = (*body)(nil)
 
 // stream returns a reader that fails if the body is late by more than `stall`,
-// compared to a speed of `least` bytes per second. A fast body cannot save up
+// compared to a speed of `minSpeed` bytes per second. A fast body cannot save up
 // more time than `stall` for a later pause.
-func (b *body) stream(stall time.Duration, least int64) *stream {
+func (b *body) stream(stall time.Duration, minSpeed int64) *stream {
 	now := time.Now()
-	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
+	return &stream{body: b, stall: stall, minSpeed: minSpeed, late: now.Add(stall)}
 }
 
 type stream struct {
 	*body
-	stall time.Duration
-	least int64
-	late  time.Time // time at which the body is too slow if no more bytes arrive
-	last  time.Time // absolute deadline, unless zero
+	stall    time.Duration
+	minSpeed int64
+	late     time.Time // time at which the body is too slow if no more bytes arrive
+	last     time.Time // absolute deadline, unless zero
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -73,7 +73,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	s.control(deadline)
 	n, err := s.reader.Read(p)
 	s.read += int64(n)
-	s.late = s.late.Add(time.Duration(n) * time.Second / time.Duration(s.least))
+	s.late = s.late.Add(time.Duration(n) * time.Second / time.Duration(s.minSpeed))
 	if most := time.Now().Add(s.stall); s.late.After(most) {
 		s.late = most
 	}
