@@ -137,7 +137,10 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	m.broker.tell(whoSubject, nil)
 	time.Sleep(answerWithin) // wait for heartbeats, so that first requests find live nodes
 	if o.Node {
-		if m.seen() != 0 {
+		m.mu.Lock()
+		taken := m.duplicate != 0
+		m.mu.Unlock()
+		if taken {
 			return hint.Add(fmt.Errorf("%w: another machine of the cluster is called %s", cpar.ErrInput, o.Name), "pass another --node-name, or stop that one")
 		}
 		if err := m.beNode(ctx, c); err != nil {
@@ -169,12 +172,6 @@ func (m *Member) hear(b []byte) {
 	if m.role.Node && !known {
 		m.log.Error("another machine of the cluster has the name of this one; stop one of them", "node", m.me.Node)
 	}
-}
-
-func (m *Member) seen() uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.duplicate
 }
 
 func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
@@ -287,7 +284,7 @@ type Stats struct {
 
 func (m *Member) Stats() Stats {
 	r := m.Router
-	s := Stats{Nodes: m.members.current().all.Len(), Servers: m.broker.there(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
+	s := Stats{Nodes: m.members.current().all.Len(), Servers: m.broker.connected(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
 	if m.node != nil {
 		s.Shards = m.node.cloud.Stats().Loaded
 		m.node.mu.Lock()

@@ -80,7 +80,7 @@ const (
 	answering  = 64
 )
 
-// connect opens the connections. At least one server must respond within five
+// connect opens the connections. At since one server must respond within five
 // seconds. Connections to other servers are retried forever.
 func connect(o Options) (*broker, error) {
 	servers := strings.Split(o.Servers, ",")
@@ -172,7 +172,7 @@ func (b *broker) close() {
 	}
 }
 
-func (b *broker) there() (n int) {
+func (b *broker) connected() (n int) {
 	for _, l := range b.lines {
 		if l.up.Load() {
 			n++
@@ -184,13 +184,13 @@ func (b *broker) there() (n int) {
 // pick returns the next connected line, or nil if no line is connected. It
 // prefers servers that answer pings.
 func (b *broker) pick() (l *line) {
-	least := time.Now().Add(-silent).UnixNano()
+	since := time.Now().Add(-silent).UnixNano()
 	for range b.lines {
 		next := b.lines[int(b.next.Add(1))%len(b.lines)]
 		if !next.up.Load() {
 			continue
 		}
-		if l = next; l.pong.Load() > least {
+		if l = next; l.pong.Load() > since {
 			return l
 		}
 	}

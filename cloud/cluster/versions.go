@@ -46,8 +46,8 @@ type versions struct {
 	known map[store.IndexRef]*indexVersion
 }
 
-func newVersions(p pointers, manifest func(context.Context, store.IndexRef) ([]byte, error), partBytes uint64) *versions {
-	return &versions{pointers: p, manifest: manifest, minShardBytes: partBytes, known: map[store.IndexRef]*indexVersion{}}
+func newVersions(p pointers, manifest func(context.Context, store.IndexRef) ([]byte, error), minShardBytes uint64) *versions {
+	return &versions{pointers: p, manifest: manifest, minShardBytes: minShardBytes, known: map[store.IndexRef]*indexVersion{}}
 }
 
 const (
