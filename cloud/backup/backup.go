@@ -190,8 +190,8 @@ func equal(ctx context.Context, src store.Backend, from, data string, progress f
 	return done, err == nil && bytes.Equal(a, b) && (err1 == nil) == (err2 == nil)
 }
 
-// free returns an error if folder `data` has contents other than those of an
-// interrupted restore.
+// free returns an error unless folder `data` is empty or contains an interrupted
+// restore.
 func free(data string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -121,7 +121,7 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Disable the other methods of SectionReader, which would bypass the count.
+// Override the methods of SectionReader that would bypass the count.
 func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 
@@ -131,8 +131,8 @@ func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size
 	return b.GetRange(ctx, name, 0, -1)
 }
 
-// GetRange is Get for the bytes from an offset on. If `length` is not negative,
-// it ends after `length` bytes. Result `size` is the smaller of the object's
+// GetRange is like Get but starts at an offset. If `length` is not negative, it
+// ends after `length` bytes. Result `size` is the smaller of the object's
 // size and the end of the range.
 func (b *Bucket) GetRange(ctx context.Context, name string, offset, length int64) (body io.ReadCloser, size int64, err error) {
 	s := &stream{b: b, ctx: ctx, name: name, at: offset, size: -1}

@@ -205,8 +205,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	return nil
 }
 
-// Sweep implements store.Backend. It removes replaced versions and tombstones
-// without other objects, once they are older than inFlight.
+// Sweep implements store.Backend. It removes versions whose replacement is older
+// than inFlight, and tombstones of that age without other objects.
 func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Swept, error) {
 	if latest := time.Now().Add(-inFlight); before.After(latest) {
 		before = latest

@@ -16,9 +16,9 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A scrub reads every active index at a bounded rate, from the backend and then
-// in memory, to find damage. It also finds indexes that were repaired
-// externally.
+// A scrub reads every active index (from the backend and then in memory) and all
+// albums at a bounded rate to find damage. It also finds indexes that were
+// repaired externally.
 
 const scrubPiece = 256 << 10
 
@@ -85,7 +85,7 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 		}
 		if err == nil {
 			err = s.scrubMemory(ctx, k, pace)
-			s.well(ctx, k, before)
+			s.clearDamage(ctx, k, before)
 			return err
 		}
 		if errors.Is(err, ErrNotFound) {
@@ -133,9 +133,9 @@ func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (a
 	return false, nil
 }
 
-// well clears the recorded damage of an index. The caller has found manifest b
+// clearDamage clears the recorded damage of an index. The caller has found manifest b
 // and its segments intact.
-func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
+func (s *Store[T]) clearDamage(ctx context.Context, k IndexRef, b []byte) {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
 	damage := e != nil && e.damage != nil

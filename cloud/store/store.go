@@ -10,7 +10,7 @@
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
-// The store reads only manifests. A Loader builds the data for searches at
+// The store decodes only manifests. A Loader builds the data for searches at
 // activation or at the first request to an index. An index that is replaced or
 // deleted during a search stays in memory until the last Handle is released.
 // Requests to a damaged index get ErrDamaged until it is pushed again.
