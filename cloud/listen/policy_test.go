@@ -59,11 +59,11 @@ func TestBeyond(t *testing.T) {
 		tcp("127.0.0.1"): false, tcp("::1"): false, tcp("127.9.9.9"): false, tcp("0.0.0.0"): true, tcp("::"): true, tcp("192.0.2.7"): true,
 		tcp("fe80::1"): true, &net.UnixAddr{Name: "/run/cpard"}: false, &net.IPAddr{IP: net.ParseIP("127.0.0.1")}: true,
 	} {
-		if beyond(a) != want {
+		if beyondLoopback(a) != want {
 			t.Errorf("%v: %v", a, !want)
 		}
 	}
-	if !beyond(&net.TCPAddr{}) {
+	if !beyondLoopback(&net.TCPAddr{}) {
 		t.Error("no address is every address")
 	}
 }
