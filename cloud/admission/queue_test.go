@@ -97,7 +97,7 @@ func TestSingleClientGetsItsShare(t *testing.T) {
 			"64 batch clients of its own tenant":         {"one", Heavy, 64, 64, 16, each / 6},
 		} {
 			got := serve(t, wait, clientele{"one", Light, 1, 1, 16, each}, other)
-			// Half of the machine would take twice the time of all of it.
+			// The client's share is half of the machine, which doubles the time.
 			if share := 2 * each; got[0] > 2*share {
 				t.Errorf("%d turns, beside %s: %v; twice its share is %v", turns, name, got[0], 2*share)
 			}
@@ -341,7 +341,7 @@ func TestLargeRequestIsNotStarved(t *testing.T) {
 
 // Clients give up at random times, and the queue must equal the sum of its
 // grants.
-func TestAtRandom(t *testing.T) {
+func TestQueueSurvivesRandomLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Memory: 4000, Wait: 50 * time.Millisecond, Queue: 50})
 		var used atomic.Int64
@@ -376,7 +376,7 @@ func TestAtRandom(t *testing.T) {
 	})
 }
 
-func TestRates(t *testing.T) {
+func TestTenantRatesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{})
 		r := Rate{PerSecond: 2, Burst: 3, Concurrent: 2}

@@ -175,8 +175,8 @@ func TestBlobClient(t *testing.T) {
 	}
 }
 
-// For another tenant's album all routes answer as for none, and change nothing
-// in it. A token for indexes alone may not use them.
+// All routes treat another tenant's album like a missing one and do not change
+// it. A token for indexes alone may not use these routes.
 func TestAnotherTenantsAlbumLooksMissing(t *testing.T) {
 	c := startTown(t)
 	anna, berta := c.issue(t, "anna", "a", tenant.Album), c.issue(t, "berta", "b", tenant.Album)
@@ -241,7 +241,7 @@ func TestOneQuotaForIndexesAndBlobs(t *testing.T) {
 	}
 }
 
-// unsynced spares the test the time of the disk.
+// unsynced skips syncing, which would slow the test down.
 type unsynced struct{ durable.FS }
 
 func (u unsynced) Create(path string, perm fs.FileMode) (durable.File, error) {

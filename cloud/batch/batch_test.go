@@ -177,7 +177,7 @@ func TestIndexErrorFailsWholeBatch(t *testing.T) {
 	})
 }
 
-func TestPanic(t *testing.T) {
+func TestPanicReachesAllCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 1})
 		out := ask(t.Context(), p, "x", []int{666}, []int{2})
@@ -267,7 +267,7 @@ func TestIndexesDoNotMix(t *testing.T) {
 	})
 }
 
-func TestAtRandom(t *testing.T) {
+func TestRandomLoadGetsRightReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 2, Wait: time.Minute})
 		var wg sync.WaitGroup

@@ -157,7 +157,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 	for i, c := range all {
 		within := time.Minute
-		if i >= most { // a longer time would only find a failure more surely
+		if i >= most { // a longer wait would only detect failures more reliably
 			within = 200 * time.Millisecond
 		}
 		if got := ask(c, within); got != (i < most) {

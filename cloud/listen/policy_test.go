@@ -53,7 +53,7 @@ func TestPolicyOnReachability(t *testing.T) {
 	}
 }
 
-func TestBeyond(t *testing.T) {
+func TestBeyondLoopback(t *testing.T) {
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip)} }
 	for a, want := range map[net.Addr]bool{
 		tcp("127.0.0.1"): false, tcp("::1"): false, tcp("127.9.9.9"): false, tcp("0.0.0.0"): true, tcp("::"): true, tcp("192.0.2.7"): true,
@@ -68,7 +68,7 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-func TestContradictions(t *testing.T) {
+func TestContradictoryOptionsAreRefused(t *testing.T) {
 	acme := ACME{Domains: []string{"photos.example"}}
 	for want, o := range map[string]Options{
 		"needs its key":              {Cert: "c"},

@@ -119,7 +119,7 @@ func everything(t *testing.T) (*Metrics, http.Handler) {
 	return m, Options{}.handler(m, ready)
 }
 
-func TestExposition(t *testing.T) {
+func TestMetricsAreExposed(t *testing.T) {
 	_, h := everything(t)
 	got := exposed(t, h)
 	for _, k := range []struct {
