@@ -17,9 +17,8 @@ import (
 // A Manifest describes an index and names its segments. An index consists of
 // exactly the segments in its active manifest, and activation is atomic.
 type Manifest struct {
-	Scheme Scheme
-	ID     IndexID
-	// Records is the number of records.
+	Scheme  Scheme
+	ID      IndexID
 	Records uint32
 	// Dim is the length of an encrypted vector C(V) in 64-bit words. For
 	// schemes "sealed" and "local", it is the number of coordinates.
@@ -32,7 +31,6 @@ type Manifest struct {
 	// Trees is the number of k-d trees, or 0 in an index without a forest. The
 	// next five fields are 0 in such an index.
 	Trees uint8
-	// Place determines which nodes of a tree hold records.
 	Place Place
 	// PlaneShift is like Shift, for the scores of planes.
 	PlaneShift uint8

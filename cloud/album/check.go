@@ -21,8 +21,7 @@ type Fault struct {
 // Check reads all blobs of a tenant, including deleted blobs, and reports each
 // fault. With `mark`, it also records faults in the log. Get then fails with
 // ErrDamaged until the blob is put again or a later Check with `mark` finds it
-// intact. If `pace` is not nil, Check calls it before each read with the maximum
-// length of the read.
+// intact. Function pace is as in Digest.
 func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
 	s.log(tenant).forget() // so that the log, which may be damaged too, is read again
 	for after := (Ref{}); ; {

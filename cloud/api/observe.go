@@ -96,14 +96,14 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.record.Received += int64(n)
 	b.record.Add(trace.Body, start, time.Now())
-	// The text of a network error contains addresses.
+	// Unwrap a network error, because its text contains addresses.
 	if e := (*net.OpError)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
 	return n, err
 }
 
-// A recorder records status and size of the response. It writes in pieces, each
+// A recorder records the status and size of the response. It writes in pieces, each
 // with its own deadline, so only a stalled response fails.
 type recorder struct {
 	http.ResponseWriter

@@ -77,7 +77,7 @@ const (
 	// pieceBytes is the maximum size of a message. A longer answer is split.
 	pieceBytes = 4 << 20
 	moreHeader = "Cpar-More"
-	answering  = 64
+	answering  = 64 // maximum number of queries answered at once
 )
 
 // connect opens the connections. At since one server must respond within five

@@ -247,9 +247,8 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress returns the store in the bucket at an address. `credentials`
-// names a file with credentials. If `credentials` is "", OpenAddress reads
-// environment variables.
+// OpenAddress returns the store in the bucket at an address. Function
+// blob.Credentials reads `credentials`.
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)
 	if err != nil {

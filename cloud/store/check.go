@@ -12,9 +12,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CheckIndex reads an active index and returns the first fault. Unless `pace`
-// is nil, CheckIndex calls it before each read with the maximum length of the
-// read.
+// CheckIndex reads an active index and returns the first fault. Function pace is
+// as in album.Digest.
 func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {

@@ -42,6 +42,7 @@ type account struct {
 // can run out of files.
 const fileBytes = 4096
 
+// A use counts the segments and running uploads of one index.
 type use struct {
 	active       bool
 	files        int   // counted separately, because a segment may be empty
