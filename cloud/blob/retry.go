@@ -76,7 +76,7 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(*patience) error) er
 	return err
 }
 
-// A patience applies Options.Silence to an attempt and Options.Wait to all.
+// A patience applies Options.Silence to each attempt and Options.Wait to all.
 type patience struct {
 	o     Options
 	until atomic.Int64 // in Unix nanoseconds

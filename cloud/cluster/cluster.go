@@ -85,7 +85,7 @@ type Member struct {
 	log      *slog.Logger
 
 	stop      context.CancelFunc
-	silence   func() // stops answering queries; nil on a router
+	silence   func() // stops answering queries; nil if node is nil
 	running   sync.WaitGroup
 	settle    chan struct{} // has one element while a reconciliation is due
 	mu        sync.Mutex    // guards me and duplicate

@@ -80,7 +80,7 @@ const (
 	answering  = 64 // maximum number of queries answered at once
 )
 
-// connect opens the connections. At since one server must respond within five
+// connect opens the connections. At least one server must respond within five
 // seconds. Connections to other servers are retried forever.
 func connect(o Options) (*broker, error) {
 	servers := strings.Split(o.Servers, ",")

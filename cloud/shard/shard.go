@@ -35,8 +35,8 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 	return bytes
 }
 
-// Split divides an index into shards. Each shard except the last has `minBytes`
-// or more of vector segments. A single shard is the zero Range. The result
+// Split divides an index into shards. Each shard except the last has at least
+// minBytes bytes of vector segments. A single shard is the zero Range. The result
 // depends only on the arguments.
 func Split(m *cpar.Manifest, minBytes uint64) []Range {
 	var out []Range
