@@ -172,7 +172,7 @@ func TestFullQueueRefusesWithRetryTime(t *testing.T) {
 		}
 		time.Sleep(full.RetryAfter())
 		if err := work(); err != nil {
-			t.Fatalf("when it was told to come back: %v", err)
+			t.Fatalf("at the announced retry time: %v", err)
 		}
 		many := New(Limits{Turns: 1, Queue: 10, Wait: 3 * time.Second})
 		hold, _ := many.QueueTurn("", Light, 1, 1)
@@ -251,7 +251,7 @@ func TestTenantIsLimitedToHalf(t *testing.T) {
 			t.Errorf("a third of one tenant: %v", err)
 		}
 		if _, err := g.AcquireBody(t.Context(), "a", 1501); !errors.Is(err, ErrExceedsCapacity) {
-			t.Errorf("more than one tenant ever gets: %v", err)
+			t.Errorf("more than a tenant may hold: %v", err)
 		}
 		for _, r := range releases {
 			r()
@@ -288,7 +288,7 @@ func othersNeedNotWait(t *testing.T, take func(*Gate, context.Context, string) (
 		done()
 		done, err = take(g, t.Context(), "a")
 		if err != nil || time.Since(begun) != 3*time.Second {
-			t.Fatalf("the same waited %v, %v", time.Since(begun), err)
+			t.Fatalf("the same tenant waited %v, %v", time.Since(begun), err)
 		}
 		done()
 		atRest(t, g)
@@ -409,7 +409,7 @@ func TestTenantRatesAreLimited(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond)
 		if d, after := enter("a"); d == nil {
-			t.Errorf("when it was told to come back: %v", after)
+			t.Errorf("at the announced retry time: %v", after)
 		}
 		if leave, err := g.Enter("c", Rate{}); err != nil {
 			t.Error(err)

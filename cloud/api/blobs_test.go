@@ -146,10 +146,10 @@ func TestBlobClient(t *testing.T) {
 		t.Errorf("beyond the end: %v", err)
 	}
 	if err := c.PutBlob(ctx, ourAlbum, "p10", []byte("x"), nil); !errors.Is(err, cparhttp.ErrExists) {
-		t.Errorf("over another: %v", err)
+		t.Errorf("other bytes under a used name: %v", err)
 	}
 	if err := c.PutBlob(ctx, ourAlbum, "kopia.blobcfg", []byte("x"), &cpar.Digest{}); !errors.Is(err, cparhttp.ErrChanged) {
-		t.Errorf("replacing none: %v", err)
+		t.Errorf("replacing a missing blob: %v", err)
 	}
 	if err := c.DeleteBlob(ctx, ourAlbum, "p24"); err != nil {
 		t.Error(err)

@@ -88,7 +88,7 @@ func TestPointersFollowAcknowledgedGeneration(t *testing.T) {
 	asked := h.storage.asked
 	h.is(other, h.first, h.first, "once more")
 	if h.storage.asked != asked {
-		t.Error("the storage is asked though the pointer says enough")
+		t.Error("the storage is asked although the pointer suffices")
 	}
 	h.push(h.two)
 	h.is(other, h.second, h.second, "an update")

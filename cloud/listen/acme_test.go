@@ -178,10 +178,10 @@ func TestACME(t *testing.T) {
 		}
 	}
 	if err := get(s, "photos.example"); err == nil {
-		t.Error("a client without a certificate")
+		t.Error("a client without a certificate was accepted")
 	}
 	if err := get(s, stranger, pair); err == nil {
-		t.Error("a certificate for a stranger's name")
+		t.Error("an unknown name got a certificate")
 	}
 	if end := s.Stats().CertificateTo; time.Until(end) < 24*time.Hour {
 		t.Errorf("the certificate ends %v", end)

@@ -133,7 +133,7 @@ func TestPlainTextToTLSEndsConnection(t *testing.T) {
 		c.Close()
 	}
 	if err := answers(s, a); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another client: %v", err)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestRapidReset(t *testing.T) {
 		t.Errorf("%d handlers at once", most.Load())
 	}
 	if err := answers(s, a); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another client: %v", err)
 	}
 	t.Logf("%d resets sent, %d handlers began, %d at once", sent, began.Load(), most.Load())
 }

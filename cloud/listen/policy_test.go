@@ -64,7 +64,7 @@ func TestBeyondLoopback(t *testing.T) {
 		}
 	}
 	if !beyondLoopback(&net.TCPAddr{}) {
-		t.Error("no address is every address")
+		t.Error("an address without IP counts as loopback")
 	}
 }
 
