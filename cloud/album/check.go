@@ -75,7 +75,7 @@ func (s *Store) check(ctx context.Context, x checked, mark bool, pace Pace, repo
 	here := false // whether the version still exists
 	err := s.commit(ctx, x.Tenant, func(st *state) (*event, error) {
 		object := x.object(x.Album, x.Name)
-		here = st.names(object)
+		here = st.hasObject(object)
 		if !here || !mark || x.Bad == (fault != nil) {
 			return nil, nil
 		}

@@ -130,7 +130,7 @@ func (s *Store) unnamed(ctx context.Context, tenant string, list []Object) ([]Ob
 		return nil, nil
 	}
 	err := s.read(ctx, tenant, func(st *state) error {
-		list = slices.DeleteFunc(list, func(o Object) bool { return st.names(o.Name) })
+		list = slices.DeleteFunc(list, func(o Object) bool { return st.hasObject(o.Name) })
 		return nil
 	})
 	return list, err

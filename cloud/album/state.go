@@ -143,8 +143,8 @@ func (s *state) live(album, name string) *version {
 	return nil
 }
 
-// names reports whether the state has a version with this object.
-func (s *state) names(object string) bool {
+// hasObject reports whether the state has a version with this object.
+func (s *state) hasObject(object string) bool {
 	m := objectForm.FindStringSubmatch(object)
 	if m == nil {
 		return false

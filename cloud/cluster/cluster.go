@@ -143,7 +143,7 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 		if taken {
 			return hint.Add(fmt.Errorf("%w: another machine of the cluster is called %s", cpar.ErrInput, o.Name), "pass another --node-name, or stop that one")
 		}
-		if err := m.beNode(ctx, c); err != nil {
+		if err := m.startNode(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (m *Member) hear(b []byte) {
 	}
 }
 
-func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
+func (m *Member) startNode(ctx context.Context, c *cloud.Cloud) error {
 	m.node = NewNode(c, m.log)
 	stop, err := m.broker.serve(m.me.Node, func(b []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, longest)

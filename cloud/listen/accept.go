@@ -135,8 +135,8 @@ func (l *listener) failed(err error) {
 	}
 }
 
-// visit adds the visitor of a connection to the context of its requests.
-func visit(ctx context.Context, c net.Conn) context.Context {
+// withVisitor adds the visitor of a connection to the context of its requests.
+func withVisitor(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}

@@ -218,12 +218,12 @@ func TestHandshakesRequestNoCertificate(t *testing.T) {
 	}
 	close(i.first)
 	for _, name := range []string{"photos.example", "", "evil.example", "PHOTOS.EXAMPLE."} {
-		hello := modern(name)
+		hello := modernHello(name)
 		if _, err := i.certificate(hello); err == nil {
 			t.Errorf("%q: a certificate", name)
 		}
 		hello.SupportedProtos = []string{"acme-tls/1"}
-		if _, err := i.prove(hello); err == nil {
+		if _, err := i.challengeCertificate(hello); err == nil {
 			t.Errorf("%q: a proof", name)
 		}
 	}

@@ -190,7 +190,7 @@ func (s *Server) Host(name string) bool {
 			return true
 		}
 	}
-	return s.transport != nil && s.transport.names(name)
+	return s.transport != nil && s.transport.validFor(name)
 }
 
 // Reload reads the TLS files again. On error it keeps the old configuration.
@@ -212,7 +212,7 @@ func (s *Server) Stats() Stats {
 	x := Stats{MaxConnections: s.o.MaxConnections, AcceptErrors: s.listener.errors.Load()}
 	if s.transport != nil {
 		x.Refused = s.transport.refused.Load()
-		x.CertificateTo = s.transport.end()
+		x.CertificateTo = s.transport.expiry()
 	}
 	return x
 }

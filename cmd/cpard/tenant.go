@@ -239,14 +239,14 @@ func newTenantLimit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.print(c, shown(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.would(), t.Name, limitsText(t)) })
+			return f.print(c, shown(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.dryRunPrefix(), t.Name, limitsText(t)) })
 		},
 	}
 	f.limitFlags(c.Flags())
 	return f.add(c, true)
 }
 
-func (f *tenantFlags) would() string {
+func (f *tenantFlags) dryRunPrefix() string {
 	if f.editor.DryRun {
 		return "dry run: "
 	}
@@ -297,12 +297,12 @@ func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 	}
 	w := c.ErrOrStderr()
 	if made.New {
-		fmt.Fprintf(w, "%stenant %s (%s) is new: %s\n", f.would(), out.Name, out.ID, limitsText(made.Tenant))
+		fmt.Fprintf(w, "%stenant %s (%s) is new: %s\n", f.dryRunPrefix(), out.Name, out.ID, limitsText(made.Tenant))
 	}
 	token := made.Tenant.Tokens[len(made.Tenant.Tokens)-1]
-	fmt.Fprintf(w, "%stoken %s may %s\n", f.would(), token.Label, strings.Join(token.Scopes, ","))
+	fmt.Fprintf(w, "%stoken %s may %s\n", f.dryRunPrefix(), token.Label, strings.Join(token.Scopes, ","))
 	if !made.Until.IsZero() {
-		fmt.Fprintf(w, "%sthe previous token ends at %s\n", f.would(), made.Until.Format(time.RFC3339))
+		fmt.Fprintf(w, "%sthe previous token ends at %s\n", f.dryRunPrefix(), made.Until.Format(time.RFC3339))
 	}
 	switch {
 	case f.editor.DryRun:
