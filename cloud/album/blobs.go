@@ -90,7 +90,7 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 		return nil, false, err
 	}
 	v.Key = newKey(l.state.seq)
-	return l.promise(v.Bytes + blobBytes), false, nil
+	return l.reserveQuota(v.Bytes + blobBytes), false, nil
 }
 
 // checkPut checks the condition of Put. Result `there` is as in begin.

@@ -40,7 +40,7 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 			l := s.log(tenant)
 			err := s.checkRoom(tenant, st, n, l.reserved.Load())
 			if err == nil {
-				end = l.promise(n)
+				end = l.reserveQuota(n)
 			}
 			return err
 		})
@@ -75,9 +75,8 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 	return cmp.Or(failed, err)
 }
 
-// promise reserves n bytes of the quota in this process until the caller calls
-// end.
-func (l *tenantLog) promise(n int64) (end func()) {
+// reserveQuota reserves n bytes of the quota in this process until `end` is called.
+func (l *tenantLog) reserveQuota(n int64) (end func()) {
 	l.reserved.Add(n)
 	return sync.OnceFunc(func() { l.reserved.Add(-n) })
 }

@@ -99,7 +99,7 @@ func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]b
 		}
 		all := make([]byte, b.length)
 		_, err := io.ReadFull(in, all)
-		return all, cut(err)
+		return all, asBodyCut(err)
 	}
 	var steps [][]byte
 	for size := int64(0); ; {
@@ -114,7 +114,7 @@ func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]b
 			return nil, tooLarge(limit)
 		case err == nil:
 		case errors.Is(err, errBodyCut) || b.length >= 0 && size < b.length:
-			return nil, cut(err)
+			return nil, asBodyCut(err)
 		default:
 			return slices.Concat(steps...), s.hold(ctx, s.gate.AcquirePart, size*(times-1))
 		}
@@ -125,7 +125,7 @@ func tooLarge(limit int64) error {
 	return fmt.Errorf("%w: %w: a body of more than %d bytes", cpar.ErrInput, store.ErrTooLarge, limit)
 }
 
-func cut(err error) error {
+func asBodyCut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", errBodyCut, io.ErrUnexpectedEOF)
 	}

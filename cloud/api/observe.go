@@ -62,10 +62,10 @@ func (s *server) end(r *http.Request, w *recorder) {
 	if id, err := cpar.ParseIndexID(r.PathValue("id")); err == nil {
 		index = id.String()
 	}
-	s.o.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", logged(rec, index, s.o.LogClients, r)...)
+	s.o.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", logAttrs(rec, index, s.o.LogClients, r)...)
 }
 
-func logged(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
+func logAttrs(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
 	line := []slog.Attr{slog.String("request", rec.ID), slog.String("method", rec.Method), slog.String("route", rec.Route),
 		slog.String("index", index), slog.Int("status", rec.Status)}
 	o := rec.Outcome()

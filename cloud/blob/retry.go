@@ -28,7 +28,7 @@ func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx co
 		ctx, heard, end := p.listen(ctx)
 		defer end()
 		err := request(ctx, heard)
-		return silent(ctx, err)
+		return silenceError(ctx, err)
 	})
 	if err != nil {
 		return fmt.Errorf("%s object %s: %w", doing, name, err)
@@ -102,7 +102,7 @@ func (p *patience) listen(parent context.Context) (ctx context.Context, heard fu
 	}, func() { timer.Stop(); cancel(nil) }
 }
 
-func silent(ctx context.Context, err error) error {
+func silenceError(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errSilence) {
 		return away("%w", errSilence)
 	}
@@ -168,7 +168,7 @@ func (s *stream) open() error {
 		ctx, heard, done := p.listen(s.ctx)
 		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at, s.to)
 		if err != nil {
-			err = silent(ctx, err)
+			err = silenceError(ctx, err)
 			done()
 			return err
 		}

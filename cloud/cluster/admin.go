@@ -101,7 +101,7 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 			continue
 		}
 		seen[k] = true
-		if err := v.settled(ctx, k); err != nil {
+		if err := v.endChange(ctx, k); err != nil {
 			return n, err
 		}
 		p, err := x.pointers.get(ctx, k, true)

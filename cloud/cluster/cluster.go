@@ -330,16 +330,16 @@ func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) er
 			err = r.router.waitLoaded(ctx, k, s, b)
 		}
 		if err == nil {
-			err = v.changing(ctx, k)
+			err = v.beginChange(ctx, k)
 			marked = err == nil
 		}
 		return err
 	})
 	switch {
 	case err == nil:
-		return v.settled(ctx, k)
+		return v.endChange(ctx, k)
 	case marked:
-		_ = v.settled(ctx, k) // if this fails, a later request repairs the pointer
+		_ = v.endChange(ctx, k) // if this fails, a later request repairs the pointer
 	}
 	return err
 }
@@ -348,12 +348,12 @@ func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) er
 // deletion.
 func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	v := r.router.versions
-	if err := v.changing(ctx, k); err != nil {
+	if err := v.beginChange(ctx, k); err != nil {
 		return err
 	}
 	err := r.Cloud.Delete(ctx, k)
-	if settled := v.settled(ctx, k); err == nil || errors.Is(err, store.ErrNotFound) && settled != nil {
-		return settled
+	if failed := v.endChange(ctx, k); err == nil || errors.Is(err, store.ErrNotFound) && failed != nil {
+		return failed
 	}
 	return err
 }

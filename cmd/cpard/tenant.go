@@ -239,7 +239,7 @@ func newTenantLimit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.print(c, shown(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.dryRunPrefix(), t.Name, limitsText(t)) })
+			return f.print(c, newShownTenant(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.dryRunPrefix(), t.Name, limitsText(t)) })
 		},
 	}
 	f.limitFlags(c.Flags())
@@ -269,7 +269,7 @@ type shownToken struct {
 	Until   time.Time `json:"until,omitzero"`
 }
 
-func shown(t tenant.Tenant, stored int64) shownTenant {
+func newShownTenant(t tenant.Tenant, stored int64) shownTenant {
 	s := shownTenant{ID: t.ID, Name: t.Name, Limits: t.Resolved(), Stored: stored, Tokens: []shownToken{}}
 	for _, k := range t.Tokens {
 		s.Tokens = append(s.Tokens, shownToken{k.Label, k.Scopes, k.Created, k.Until})
@@ -288,7 +288,7 @@ func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 		Until  time.Time `json:"old_until,omitzero"`
 		New    bool      `json:"new_tenant"`
 		DryRun bool      `json:"dry_run"`
-	}{shown(made.Tenant, 0), made.Label, made.Token.Reveal(), f.tokenFile, made.Until, made.New, f.editor.DryRun}
+	}{newShownTenant(made.Tenant, 0), made.Label, made.Token.Reveal(), f.tokenFile, made.Until, made.New, f.editor.DryRun}
 	if f.tokenFile != "" {
 		out.Token = ""
 	}
@@ -358,7 +358,7 @@ its label and its scopes.`,
 				if err != nil {
 					return err
 				}
-				list = append(list, shown(t, stored))
+				list = append(list, newShownTenant(t, stored))
 			}
 			return f.print(c, map[string]any{"tenants": list}, func(w io.Writer) {
 				if len(list) == 0 {
