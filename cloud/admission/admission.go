@@ -168,7 +168,7 @@ func (q *queue) take(ctx context.Context, tenant string, class Class, n int64) (
 	return t.Done, nil
 }
 
-// SmallBytes is the maximum memory of a light request. Any single request needs
+// SmallBytes is the maximum memory of a light request. Most single requests need
 // less memory, and most batches need more.
 const SmallBytes = 1 << 20
 

@@ -65,8 +65,9 @@ type flow struct {
 	}
 }
 
-// A Ticket holds a position in a queue and, after the grant, its units. Except
-// for Grow, only one goroutine may call its methods.
+// A Ticket holds a position in a queue and, after the grant, its units. Only one
+// goroutine may call Granted, Wait and Yield. The other methods are safe for
+// concurrent use.
 type Ticket struct {
 	q      *queue
 	tenant string

@@ -19,7 +19,7 @@ import (
 // These constants are minimum transfer speeds, in bytes per second.
 const (
 	minHeld     = 16 << 10 // for a body held in memory, because other requests wait for that memory
-	minStreamed = 4 << 10  // for a segment, which is written to disk as it arrives
+	minStreamed = 4 << 10  // for a segment or blob, which is written to disk as it arrives
 )
 
 const (
