@@ -132,13 +132,13 @@ func (t *tlsReloader) watch(done <-chan struct{}) {
 	}
 	tick := time.NewTicker(pollTime)
 	defer tick.Stop()
-	told := ""
+	lastError := ""
 	for {
 		// Report the same error only once.
 		if err := t.reload(); err == nil {
-			told = ""
-		} else if err.Error() != told {
-			told = err.Error()
+			lastError = ""
+		} else if err.Error() != lastError {
+			lastError = err.Error()
 			t.log.Error("certificates are kept as they were", "error", err)
 		}
 		t.tellExpiry(time.Now())

@@ -55,7 +55,7 @@ func TestClusterKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(source), mayDo) {
+	if !strings.Contains(string(source), userConfig) {
 		t.Error("package natstest has other permissions")
 	}
 }
