@@ -44,9 +44,9 @@ func appendHeader(b []byte, k kind) []byte {
 	return binary.LittleEndian.AppendUint16(b, Version)
 }
 
-// readHeader checks the first eight bytes. It distinguishes another version
-// (ErrVersion) from damage (ErrCorrupt), because only the first is solved by
-// another version of the program.
+// readHeader checks the first eight bytes. A different format version gives
+// ErrVersion instead of ErrCorrupt, because another version of the program can
+// read it.
 func readHeader(b []byte, k kind) (*wire.Reader, error) { return readVersion(b, k, Version) }
 
 func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {

@@ -17,9 +17,8 @@ import (
 // A Manifest describes an index and names its segments. An index consists of
 // exactly the segments in its active manifest, and activation is atomic.
 type Manifest struct {
-	Scheme Scheme
-	ID     IndexID
-	// Records is the number of records.
+	Scheme  Scheme
+	ID      IndexID
 	Records uint32
 	// Dim is the length of an encrypted vector C(V) in 64-bit words. For
 	// schemes "sealed" and "local", it is the number of coordinates.
@@ -32,7 +31,6 @@ type Manifest struct {
 	// Trees is the number of k-d trees, or 0 in an index without a forest. The
 	// next five fields are 0 in such an index.
 	Trees uint8
-	// Place determines which nodes of a tree hold records.
 	Place Place
 	// PlaneShift is like Shift, for the scores of planes.
 	PlaneShift uint8
@@ -310,8 +308,8 @@ func (m *Manifest) Bytes() (n uint64) {
 }
 
 // OpaqueReplyBytes returns an upper bound on the size of an opaque reply
-// (scheme "sealed"). Such a reply consists of about 80 bytes and one 8-byte
-// word per row of encrypted vectors, and each row has at least Dim words. The
+// (scheme "sealed"). Such a reply consists of about 80 bytes and one word per
+// row of encrypted vectors. A row takes at least Dim+1 words in the index. The
 // bound is doubled because the index may have grown since m was read.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)

@@ -101,8 +101,8 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
 	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
-		// The unit is one 64-bit word. The size of a group of records depends
-		// on parameters that this package cannot read.
+		// Eight bytes divide the size of every group of records. The exact size
+		// depends on parameters that this package cannot read.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,

@@ -117,8 +117,8 @@ const (
 // budget of an index from the size of its pages.
 var keywordBudgets = []int{8, 16, 31}
 
-// KeywordBudgets lists the permitted average numbers of keywords per record of
-// a page, in ascending order. The last budget fits any collection.
+// KeywordBudgets lists the permitted budgets in ascending order. The last one fits
+// any collection.
 func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
 
 // KeywordPageBytes returns the length of an encrypted page: a nonce, a one-byte

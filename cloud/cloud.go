@@ -31,8 +31,7 @@ func New(data string, o store.Options) (*Cloud, error) {
 // Over returns a Cloud for the indexes of b. Closing the Cloud closes b.
 func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
-// Load loads an active index unless it is loaded already. Before loading, it
-// calls `turn`, which may wait. Afterwards it calls `done`.
+// Load implements api.Annotator.
 func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error {
 	if c.Loaded(k) {
 		return nil
@@ -104,8 +103,7 @@ func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], reques
 	return replies, err
 }
 
-// ReplyBytes returns an upper bound on the memory of the decoded and encoded
-// replies, without loading the index.
+// ReplyBytes implements api.Annotator without loading the index.
 func (c *Cloud) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
 	m, err := c.Active(ctx, k)
 	if err != nil {

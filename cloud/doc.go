@@ -10,7 +10,7 @@
 //
 // These packages serve a request, in order from the network inward:
 //
-//	daemon     starts the server of a data folder with the given flags
+//	daemon     runs a server until it is stopped
 //	listen     listeners, TLS, ACME, and limits on connections
 //	api        HTTP routes, OpenAPI document, problems
 //	tenant     registry of tenants, tokens, and limits on wrong tokens
@@ -21,9 +21,10 @@
 //	score      computes the scores of records and planes that search compares
 //	sealed     computes encrypted scores (scheme "sealed")
 //
-// These packages store indexes:
+// These packages store indexes and albums:
 //
 //	store      keeps indexes in a data folder and activates them atomically
+//	album      keeps encrypted blobs of albums, with a log of all changes
 //	remote     keeps indexes in object storage, with a local cache
 //	blob       clients of S3, Azure and Google object storage
 //	backup     copies a data folder
@@ -39,5 +40,5 @@
 //
 //	trace      timings and counts of one request
 //	telemetry  metrics, readiness, profiles and exported traces
-//	inspect    records everything the server can learn from one request
+//	inspect    reports everything the server can learn from one request
 package cloud

@@ -132,8 +132,8 @@ func TestSharedBatchesOverHTTP(t *testing.T) {
 	if failed != 4 {
 		t.Errorf("%d requests are refused; want 4 of %d", failed, n)
 	}
-	passes := gate.Stats().Batches
-	if most := alone.Batches / 2; passes.Batches-alone.Batches > most {
-		t.Errorf("%d batches for requests that took %d alone", passes.Batches-alone.Batches, alone.Batches)
+	after := gate.Stats().Batches
+	if most := alone.Batches / 2; after.Batches-alone.Batches > most {
+		t.Errorf("%d batches for requests that took %d alone", after.Batches-alone.Batches, alone.Batches)
 	}
 }

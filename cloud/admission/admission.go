@@ -9,8 +9,8 @@
 //	        ─▶ QueueTurn    a turn (permission to compute) for the search
 //	        ─▶ all released
 //
-// Each step is a queue of bounded length in which a request waits for a bounded
-// time. A request that finds the queue full gets an OverloadError with an
+// Each step after Enter is a queue of bounded length in which a request waits
+// for a bounded time. A request that finds the queue full gets an OverloadError with an
 // estimate of when to retry.
 //
 // The queues are fair. The next grant goes to the tenant with the smallest use
@@ -130,8 +130,8 @@ func (g *Gate) AcquirePart(ctx context.Context, tenant string, n int64) (release
 }
 
 // AcquireState takes n bytes of request memory to read or write a description of
-// a tenant's albums. It takes at most a quarter of this memory, because a tenant
-// with many blobs must not be locked out.
+// a tenant's albums. It takes at most a quarter of this memory, so that a request
+// of a tenant with many blobs still fits.
 func (g *Gate) AcquireState(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.bodies.take(ctx, tenant, sizeClass(n), min(n, g.bodies.size/4))
 }
@@ -168,7 +168,7 @@ func (q *queue) take(ctx context.Context, tenant string, class Class, n int64) (
 	return t.Done, nil
 }
 
-// SmallBytes is the maximum memory of a light request. Any single request needs
+// SmallBytes is the maximum memory of a light request. Most single requests need
 // less memory, and most batches need more.
 const SmallBytes = 1 << 20
 

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// aside is the number of bytes allowed for stacks, connection buffers and
+// overhead is the number of bytes allowed for stacks, connection buffers and
 // garbage, in addition to bodies, replies and loaded indexes.
-const aside = 40 << 20
+const overhead = 40 << 20
 
 const (
 	// crowdedPercent is the garbage collector's percentage (GOGC) while many
-	// clients without a token are connected. During this time, and for
-	// quietAfter seconds after it, memory is returned to the system every
+	// clients without a token are connected, and for quietAfter seconds
+	// afterwards. During this time, memory is returned to the system every
 	// releaseEvery seconds.
 	crowdedPercent = 25
 	releaseEvery   = 5
@@ -27,7 +27,7 @@ const (
 // it, Go lets the heap grow to twice its live size, and an idle process keeps
 // the memory of a peak for minutes.
 func (g *Gate) Ceiling(ctx context.Context) (end func()) {
-	was, percent := debug.SetMemoryLimit(g.limits.Memory+aside), debug.SetGCPercent(100)
+	was, percent := debug.SetMemoryLimit(g.limits.Memory+overhead), debug.SetGCPercent(100)
 	debug.SetGCPercent(percent)
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -43,7 +43,7 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 				return
 			case <-tick.C:
 			}
-			debug.SetMemoryLimit(g.limits.Memory + aside + o.sample(g.bodies.stats().Used+g.replies.stats().Used))
+			debug.SetMemoryLimit(g.limits.Memory + overhead + o.sample(g.bodies.stats().Used+g.replies.stats().Used))
 			switch {
 			case g.Door.crowded():
 				debug.SetGCPercent(crowdedPercent)

@@ -10,7 +10,8 @@ import (
 
 func network(i int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf("192.0.2.%d/32", i)) }
 
-// A crowd from few networks makes way for a stranger from another.
+// A full door closes a connection of the most crowded network for a stranger from
+// another network.
 func TestCrowdMakesWay(t *testing.T) {
 	d := newDoor(1 << 20)
 	d.connections = 4
@@ -18,10 +19,10 @@ func TestCrowdMakesWay(t *testing.T) {
 	enter := func(from, name int) *Visitor { return d.Enter(network(from), func() { closed <- name }) }
 	one := []*Visitor{enter(1, 0), enter(1, 1), enter(1, 2), enter(2, 3)}
 	if enter(1, 4) != nil {
-		t.Error("the network with most may have another")
+		t.Error("the most crowded network was admitted again")
 	}
 	if enter(3, 5) == nil || <-closed != 0 {
-		t.Error("the oldest of the network with most stays")
+		t.Error("the oldest connection of the most crowded network stays")
 	}
 	one[1].Leave() // shows a token
 	if enter(1, 6) == nil {
@@ -50,7 +51,7 @@ func TestStrangersMustShowTokens(t *testing.T) {
 
 func TestAnswersToStrangersAreBounded(t *testing.T) {
 	d := newDoor(3 * answersEach * answerBytes / 2)
-	close := func() {} // called if the test takes longer than a stranger may
+	close := func() {} // called if the test outlasts the patience for strangers
 	a, b := d.Enter(network(1), close), d.Enter(network(2), close)
 	take := func(v *Visitor) (got []func()) {
 		for range 2 * answersEach {

@@ -65,8 +65,9 @@ type flow struct {
 	}
 }
 
-// A Ticket holds a position in a queue and, after the grant, its units. Except
-// for Grow, only one goroutine may call its methods.
+// A Ticket holds a position in a queue and, after the grant, its units. Only one
+// goroutine may call Granted, Wait and Yield. The other methods are safe for
+// concurrent use.
 type Ticket struct {
 	q      *queue
 	tenant string
@@ -165,7 +166,7 @@ func (q *queue) push(t *Ticket, f *flow) {
 	q.waiting += t.weight
 }
 
-func (q *queue) wants(t *Ticket, f *flow, by int64) {
+func (q *queue) addWaiting(t *Ticket, f *flow, by int64) {
 	t.weight += by
 	f.waiting += by
 	q.waiting += by
@@ -203,7 +204,7 @@ func (q *queue) grant(t *Ticket, f *flow) {
 	c := &f.classes[t.class]
 	c.line = slices.Delete(c.line, 0, 1)
 	t.running = min(t.weight, t.maxTurnWeight)
-	q.wants(t, f, -t.running)
+	q.addWaiting(t, f, -t.running)
 	q.holders++
 	t.charged = float64(t.units)
 	if q.charge == byTime {
@@ -219,8 +220,8 @@ func (q *queue) grant(t *Ticket, f *flow) {
 }
 
 // nextLight returns the tenant with the smallest use whose first light ticket
-// fits in the reserve, and this ticket. A tenant may hold a quarter of the
-// reserve.
+// fits in the reserve, and this ticket. A tenant may hold at most a
+// quarter of the reserve.
 func (q *queue) nextLight() (best *flow, first *Ticket) {
 	for tenant, f := range q.flows {
 		line := f.classes[Light].line
@@ -313,7 +314,7 @@ func (t *Ticket) Grow(weight int64) error {
 			return err
 		}
 	}
-	q.wants(t, f, weight)
+	q.addWaiting(t, f, weight)
 	return nil
 }
 
@@ -332,7 +333,7 @@ func (t *Ticket) Done() {
 	case done:
 		return
 	}
-	q.wants(t, f, -t.weight)
+	q.addWaiting(t, f, -t.weight)
 	t.state = done
 	q.advance()
 	q.forget(t.tenant, f)
@@ -346,7 +347,7 @@ func (t *Ticket) Yield(left int64) {
 	defer q.mu.Unlock()
 	f := q.flows[t.tenant]
 	q.release(t, f)
-	q.wants(t, f, left-t.weight)
+	q.addWaiting(t, f, left-t.weight)
 	t.state, t.granted, t.asked = queued, make(chan struct{}), time.Now()
 	c := &f.classes[t.class]
 	c.line = slices.Insert(c.line, 0, t)
@@ -373,7 +374,8 @@ func (q *queue) release(t *Ticket, f *flow) {
 }
 
 // forget deletes an idle tenant's flow unless f.spent exceeds q.clock, the
-// value with which a new flow starts. Every 1,024 grants it checks all flows.
+// value with which a new flow starts. It checks all flows if the queue is empty,
+// and every 1,024 grants.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held+f.lent == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)

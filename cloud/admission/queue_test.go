@@ -97,7 +97,7 @@ func TestSingleClientGetsItsShare(t *testing.T) {
 			"64 batch clients of its own tenant":         {"one", Heavy, 64, 64, 16, each / 6},
 		} {
 			got := serve(t, wait, clientele{"one", Light, 1, 1, 16, each}, other)
-			// Half of the machine would take twice the time of all of it.
+			// The client's share is half of the machine, which doubles the time.
 			if share := 2 * each; got[0] > 2*share {
 				t.Errorf("%d turns, beside %s: %v; twice its share is %v", turns, name, got[0], 2*share)
 			}
@@ -172,7 +172,7 @@ func TestFullQueueRefusesWithRetryTime(t *testing.T) {
 		}
 		time.Sleep(full.RetryAfter())
 		if err := work(); err != nil {
-			t.Fatalf("when it was told to come back: %v", err)
+			t.Fatalf("at the announced retry time: %v", err)
 		}
 		many := New(Limits{Turns: 1, Queue: 10, Wait: 3 * time.Second})
 		hold, _ := many.QueueTurn("", Light, 1, 1)
@@ -251,7 +251,7 @@ func TestTenantIsLimitedToHalf(t *testing.T) {
 			t.Errorf("a third of one tenant: %v", err)
 		}
 		if _, err := g.AcquireBody(t.Context(), "a", 1501); !errors.Is(err, ErrExceedsCapacity) {
-			t.Errorf("more than one tenant ever gets: %v", err)
+			t.Errorf("more than a tenant may hold: %v", err)
 		}
 		for _, r := range releases {
 			r()
@@ -288,7 +288,7 @@ func othersNeedNotWait(t *testing.T, take func(*Gate, context.Context, string) (
 		done()
 		done, err = take(g, t.Context(), "a")
 		if err != nil || time.Since(begun) != 3*time.Second {
-			t.Fatalf("the same waited %v, %v", time.Since(begun), err)
+			t.Fatalf("the same tenant waited %v, %v", time.Since(begun), err)
 		}
 		done()
 		atRest(t, g)
@@ -341,7 +341,7 @@ func TestLargeRequestIsNotStarved(t *testing.T) {
 
 // Clients give up at random times, and the queue must equal the sum of its
 // grants.
-func TestAtRandom(t *testing.T) {
+func TestQueueSurvivesRandomLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Memory: 4000, Wait: 50 * time.Millisecond, Queue: 50})
 		var used atomic.Int64
@@ -376,7 +376,7 @@ func TestAtRandom(t *testing.T) {
 	})
 }
 
-func TestRates(t *testing.T) {
+func TestTenantRatesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{})
 		r := Rate{PerSecond: 2, Burst: 3, Concurrent: 2}
@@ -409,7 +409,7 @@ func TestRates(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond)
 		if d, after := enter("a"); d == nil {
-			t.Errorf("when it was told to come back: %v", after)
+			t.Errorf("at the announced retry time: %v", after)
 		}
 		if leave, err := g.Enter("c", Rate{}); err != nil {
 			t.Error(err)

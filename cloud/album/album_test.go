@@ -107,7 +107,7 @@ func all(t *testing.T, s *album.Store, tenant, name string) map[string]string {
 
 // Two stores over one storage behave like a map, and Undelete like an earlier
 // copy of it.
-func TestLikeAMap(t *testing.T) {
+func TestStoresBehaveLikeAMap(t *testing.T) {
 	for name, open := range storages(t) {
 		t.Run(name, func(t *testing.T) {
 			stores := []*album.Store{album.New(open(), album.Options{}), album.New(open(), album.Options{})}
@@ -200,9 +200,9 @@ func TestLikeAMap(t *testing.T) {
 	}
 }
 
-// Of puts with one name and other bytes, one succeeds. A delete between them
-// changes nothing about that.
-func TestRaces(t *testing.T) {
+// If several puts store different bytes under one name, exactly one succeeds, even
+// with a delete between them.
+func TestOneOfConcurrentPutsWins(t *testing.T) {
 	for name, open := range storages(t) {
 		t.Run(name, func(t *testing.T) {
 			stores := []*album.Store{album.New(open(), album.Options{}), album.New(open(), album.Options{})}
@@ -260,8 +260,8 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// Uploads that fit one after the other are not refused because of each other's
-// ended reservations.
+// Consecutive uploads that fit are not refused because of reservations that have
+// ended.
 func TestReservationsEndWithTheCommit(t *testing.T) {
 	_, f := openData(t)
 	slow := &between{Objects: f.Albums(), after: func() {}}

@@ -19,8 +19,8 @@ var Replaceable = []string{"kopia.blobcfg", "kopia.maintenance", "kopia.reposito
 
 // Put stores a blob of `size` bytes with digest `sum`. If `old` is nil, Put requires
 // that no other blob has the name. Otherwise it replaces the blob with digest
-// `old`. Result created is false if the same blob is stored already. Put then skips
-// body, unless another upload of the blob has ended meanwhile.
+// `old`. Result created is false if the same blob is stored already. Put then does
+// not read body, unless a concurrent upload stores the blob first.
 func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old *cpar.Digest, body io.Reader) (created bool, err error) {
 	if err := r.Check(); err != nil {
 		return false, err
@@ -31,7 +31,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 	v := &version{SHA256: sum, Bytes: size}
 	var end func()
 	var there bool
-	if err := s.within(ctx, r.Tenant, func(bool) (err error) {
+	if err := s.withinQuota(ctx, r.Tenant, func(bool) (err error) {
 		end, there, err = s.begin(ctx, r, v, old)
 		return err
 	}); err != nil || there {
@@ -48,7 +48,7 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 	commit := func(st *state) (*event, error) {
 		refused = true
 		n, _ := began(object)
-		if there, err = st.may(r, v, old); there || err != nil {
+		if there, err = st.checkPut(r, v, old); there || err != nil {
 			if now := st.live(r.Album, r.Name); now != nil && now.Key == v.Key {
 				refused = false // Rebuild has added this object to the state
 			}
@@ -57,14 +57,14 @@ func (s *Store) Put(ctx context.Context, r Ref, size int64, sum cpar.Digest, old
 		if n < st.Swept {
 			return nil, fmt.Errorf("%w: %w: a collection overtook the upload", cpar.ErrStorage, ErrBusy)
 		}
-		if err := s.fits(r, st, v, 0); err != nil {
+		if err := s.checkFits(r, st, v, 0); err != nil {
 			return nil, err
 		}
 		refused = false
 		end() // the state counts the blob once the entry is written
 		return &event{Album: r.Album, Name: r.Name, Put: v}, nil
 	}
-	err = s.within(ctx, r.Tenant, func(bool) error { return s.commit(ctx, r.Tenant, commit) })
+	err = s.withinQuota(ctx, r.Tenant, func(bool) error { return s.commit(ctx, r.Tenant, commit) })
 	if refused {
 		// After any other failure, keep the object, because the entry that names
 		// it may have been written.
@@ -83,18 +83,18 @@ func (s *Store) begin(ctx context.Context, r Ref, v *version, old *cpar.Digest) 
 	if err := l.refresh(ctx); err != nil {
 		return nil, false, err
 	}
-	if there, err = l.state.may(r, v, old); there || err != nil {
+	if there, err = l.state.checkPut(r, v, old); there || err != nil {
 		return nil, there, err
 	}
-	if err := s.fits(r, l.state, v, l.reserved.Load()); err != nil {
+	if err := s.checkFits(r, l.state, v, l.reserved.Load()); err != nil {
 		return nil, false, err
 	}
 	v.Key = newKey(l.state.seq)
-	return l.promise(v.Bytes + blobBytes), false, nil
+	return l.reserveQuota(v.Bytes + blobBytes), false, nil
 }
 
-// may checks the condition of Put. Result `there` has the same meaning as in begin.
-func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error) {
+// checkPut checks the condition of Put. Result `there` is as in begin.
+func (st *state) checkPut(r Ref, v *version, old *cpar.Digest) (there bool, err error) {
 	now := st.live(r.Album, r.Name)
 	switch {
 	case now != nil && now.SHA256 == v.SHA256:
@@ -107,8 +107,8 @@ func (st *state) may(r Ref, v *version, old *cpar.Digest) (there bool, err error
 	return false, nil
 }
 
-// fresh is the time for which lookup trusts the state in memory, so that reads may
-// miss another process's deletion. For a blob that is unknown or replaceable,
+// fresh is the time for which lookup trusts the state in memory. Meanwhile, reads
+// may miss another process's deletion. For a blob that is unknown or replaceable,
 // lookup always reads the log.
 var fresh = 2 * time.Second
 
@@ -223,7 +223,7 @@ func (s *Store) Usage(ctx context.Context, tenant string) (u Usage, err error) {
 	return u, err
 }
 
-// Known returns the usage of each tenant with albums whose state is in memory.
+// Known returns the usage of each tenant that has albums and a state in memory.
 func (s *Store) Known() map[string]Usage {
 	s.mu.Lock()
 	logs := maps.Clone(s.logs)

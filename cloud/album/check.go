@@ -18,12 +18,13 @@ type Fault struct {
 	Err error
 }
 
+// A Pace, unless nil, is called before each read with the read's maximum length.
+type Pace func(context.Context, int) error
+
 // Check reads all blobs of a tenant, including deleted blobs, and reports each
 // fault. With `mark`, it also records faults in the log. Get then fails with
-// ErrDamaged until the blob is put again or a later Check with `mark` finds it
-// intact. If `pace` is not nil, Check calls it before each read with the maximum
-// length of the read.
-func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
+// ErrDamaged until the blob is put again or such a Check finds it intact.
+func (s *Store) Check(ctx context.Context, tenant string, mark bool, pace Pace, report func(Fault)) error {
 	s.log(tenant).forget() // so that the log, which may be damaged too, is read again
 	for after := (Ref{}); ; {
 		list, err := s.page(ctx, tenant, after)
@@ -63,7 +64,7 @@ func (s *Store) page(ctx context.Context, tenant string, after Ref) (list []chec
 	return list, err
 }
 
-func (s *Store) check(ctx context.Context, x checked, mark bool, pace func(context.Context, int) error, report func(Fault)) error {
+func (s *Store) check(ctx context.Context, x checked, mark bool, pace Pace, report func(Fault)) error {
 	fault := s.verify(ctx, x.Ref, &x.version, pace)
 	if fault != nil && !errors.Is(fault, cpar.ErrCorrupt) && !errors.Is(fault, syscall.EIO) {
 		return fmt.Errorf("%v: %w", x.Ref, fault)
@@ -74,7 +75,7 @@ func (s *Store) check(ctx context.Context, x checked, mark bool, pace func(conte
 	here := false // whether the version still exists
 	err := s.commit(ctx, x.Tenant, func(st *state) (*event, error) {
 		object := x.object(x.Album, x.Name)
-		here = st.names(object)
+		here = st.hasObject(object)
 		if !here || !mark || x.Bad == (fault != nil) {
 			return nil, nil
 		}
@@ -88,7 +89,7 @@ func (s *Store) check(ctx context.Context, x checked, mark bool, pace func(conte
 
 // verify reads the object of a version and compares its digest. The error wraps
 // cpar.ErrCorrupt if the object is missing or has other bytes.
-func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context.Context, int) error) error {
+func (s *Store) verify(ctx context.Context, r Ref, v *version, pace Pace) error {
 	body, err := s.objects.Get(ctx, r.Tenant, v.object(r.Album, r.Name), 0, -1)
 	if errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("%w: it is missing", cpar.ErrCorrupt)
@@ -104,9 +105,8 @@ func (s *Store) verify(ctx context.Context, r Ref, v *version, pace func(context
 	return err
 }
 
-// Digest returns the SHA-256 digest of a file of `size` bytes. If `pace` is not nil,
-// Digest calls it before each read with the maximum length of the read.
-func Digest(ctx context.Context, r io.Reader, size int64, pace func(context.Context, int) error) (sum cpar.Digest, err error) {
+// Digest returns the SHA-256 digest of a file of `size` bytes.
+func Digest(ctx context.Context, r io.Reader, size int64, pace Pace) (sum cpar.Digest, err error) {
 	h, buf := sha256.New(), make([]byte, 256<<10)
 	for read := int64(0); err == nil; {
 		if pace != nil {

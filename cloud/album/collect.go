@@ -66,10 +66,10 @@ func (s *Store) purge(ctx context.Context, tenant string, deleted time.Time, dry
 	}
 }
 
-// sweep removes objects of interrupted uploads. It first adds an entry, after which
-// no upload can be committed that began no later than the newest of these. If a
-// wrong clock makes a running upload look old, the client must therefore repeat
-// it, but no committed blob is lost.
+// sweep removes objects of interrupted uploads. It first adds an entry that
+// forbids committing these uploads and all older ones. If a wrong clock makes a
+// running upload look old, the client must therefore repeat it, but no committed
+// blob is lost.
 func (s *Store) sweep(ctx context.Context, tenant string, unnamed time.Time, dry bool, c *Collection) error {
 	var old, page []Object
 	for o, err := range s.objects.List(ctx, tenant, "") {
@@ -130,7 +130,7 @@ func (s *Store) unnamed(ctx context.Context, tenant string, list []Object) ([]Ob
 		return nil, nil
 	}
 	err := s.read(ctx, tenant, func(st *state) error {
-		list = slices.DeleteFunc(list, func(o Object) bool { return st.names(o.Name) })
+		list = slices.DeleteFunc(list, func(o Object) bool { return st.hasObject(o.Name) })
 		return nil
 	})
 	return list, err

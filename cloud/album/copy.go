@@ -15,7 +15,7 @@ import (
 // CopyOptions configures the copying of albums here and of indexes in package
 // store.
 type CopyOptions struct {
-	// DryRun only counts. The destination may then be nil.
+	// DryRun counts without writing. The destination may then be nil.
 	DryRun bool
 	// Prune deletes data of the destination that the source lacks.
 	Prune bool

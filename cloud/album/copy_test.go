@@ -22,7 +22,7 @@ import (
 )
 
 // A backup of a bucket, restored into a folder and into another bucket, has
-// every blob, also the recoverable ones.
+// every blob, including deleted blobs that are recoverable.
 func TestBackupAndRestore(t *testing.T) {
 	from := openBucket(t, (&buckettest.Memory{Page: 7}).Serve(t))
 	s := album.New(from.Albums(), album.Options{})
@@ -39,7 +39,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if err != nil || done.Blobs != 3 {
 		t.Errorf("a dry run: %+v, %v", done, err)
 	}
-	// Interrupted after two blobs, it continues.
+	// A backup that was interrupted after two blobs continues.
 	broken := errors.New("broken")
 	dst, err := store.OpenFolder(saved, durable.OS)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestBackupAndRestore(t *testing.T) {
 		}
 		mustPut(t, x, "later")
 	}
-	// A restore leaves albums alone that a served storage has.
+	// A restore leaves the existing albums of a served storage alone.
 	if _, err := backup.RestoreTo(t.Context(), saved, to, "", store.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}

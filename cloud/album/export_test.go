@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// Test hooks.
 const SnapshotEvery = snapshotEvery
 
 func init() { fresh, pageSize = 0, 50 }

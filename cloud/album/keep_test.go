@@ -115,9 +115,9 @@ func objects(t *testing.T, o album.Objects, folder string) (n int) {
 	return n
 }
 
-// A cut at any operation loses nothing acknowledged, and a collection removes
-// the remains.
-func TestCutAtEveryStep(t *testing.T) {
+// An interruption at any operation loses no acknowledged blob, and a collection
+// removes the remains.
+func TestInterruptionAtEveryStepLosesNothing(t *testing.T) {
 	const was = "the old maintenance"
 	old := cpar.Digest(sha256.Sum256([]byte(was)))
 	open := func(t *testing.T, root string, fsys durable.FS) *store.Folder {
@@ -311,8 +311,8 @@ func glob(t *testing.T, data, pattern string) string {
 	return found[0]
 }
 
-// Timestamps of the storage that are wrong by ten years lose no blob, neither a
-// live one nor a deleted one nor one that is being uploaded.
+// Timestamps of the storage that are wrong by ten years lose no blob, whether it
+// is live, deleted or being uploaded.
 func TestWrongClocksLoseNothing(t *testing.T) {
 	for _, years := range []int{-10, 10} {
 		t.Run(fmt.Sprint(years), func(t *testing.T) {
@@ -355,7 +355,7 @@ func TestWrongClocksLoseNothing(t *testing.T) {
 	}
 }
 
-// between calls after once an object is stored, and entry once an entry is.
+// between calls function after when an object is stored, and entry when an entry is.
 type between struct {
 	album.Objects
 	after, entry func()
@@ -375,7 +375,7 @@ func (b *between) Put(ctx context.Context, tenant, name string, size int64, sum 
 	return err
 }
 
-// counted counts what is read.
+// counted counts reads of objects and entries, and listings.
 type counted struct {
 	album.Objects
 	objects, entries, lists atomic.Int64
@@ -397,8 +397,8 @@ func (c *counted) List(ctx context.Context, tenant, folder string) iter.Seq2[alb
 	return c.Objects.List(ctx, tenant, folder)
 }
 
-// A push of a new blob to an album with many, and a list of the album, read
-// no stored object.
+// Pushing a new blob to a large album and listing the album read no stored
+// object.
 func TestPushReadsNothingStored(t *testing.T) {
 	_, f := openData(t)
 	c := &counted{Objects: f.Albums()}
@@ -456,8 +456,8 @@ func TestOldEntriesAreRemoved(t *testing.T) {
 	if after := count(); after >= before-album.SnapshotEvery || after < 4*album.SnapshotEvery {
 		t.Errorf("%d entries of %d are left", after, before)
 	}
-	// The machine of the other process was suspended, during which its monotonic
-	// clock stood still.
+	// The monotonic clock of the other process stood still while its machine was
+	// suspended.
 	asleep.SetNow(func() time.Time { return time.Now().Add(72 * time.Hour) })
 	mustPut(t, asleep, "d")
 	want["d"] = "bytes of d"

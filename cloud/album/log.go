@@ -27,7 +27,7 @@ const (
 	// entry with a state.
 	keptEntries = 4 * snapshotEvery
 	// freeEntries is the number of entries that the quota does not count, besides
-	// one per blob. They have room for all entries and states that trim keeps.
+	// one per blob. This allowance covers all entries and states that trim keeps.
 	freeEntries = 2 * keptEntries
 	// keptFor is the minimum age of the entries that trim removes.
 	keptFor = 48 * time.Hour

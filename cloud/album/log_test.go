@@ -50,8 +50,8 @@ func TestStateTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// The memory of a state is less than size returns and than load expects from the
-// bytes of the log.
+// A state takes less memory than method size returns, and less than load expects
+// from the size of the log.
 func TestSizeBoundsTheMemoryOfAState(t *testing.T) {
 	const blobs = 20000
 	b, err := (&entry{Version: entryVersion, Event: &event{}, State: bigState(blobs)}).encode()

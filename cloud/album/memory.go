@@ -36,8 +36,8 @@ func (s *Store) Unload(since time.Time) {
 	}
 }
 
-// Visit must be called before a background task reads a tenant's albums. Function
-// leave, called at its end, drops the state unless it was in memory before.
+// Visit begins a background task that reads a tenant's albums. Function leave ends
+// the task and drops the state unless it was in memory before.
 func (s *Store) Visit(tenant string) (leave func()) {
 	l := s.log(tenant)
 	if l.memory.Load() > 0 {

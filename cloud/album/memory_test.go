@@ -141,7 +141,7 @@ func TestStatesAreBounded(t *testing.T) {
 }
 
 // Requests that trust the state in memory run beside requests that read the log.
-// The race detector judges.
+// The race detector checks them.
 func TestLooksBesideReads(t *testing.T) {
 	_, f := openData(t)
 	s := album.New(f.Albums(), album.Options{})

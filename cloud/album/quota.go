@@ -35,12 +35,12 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 		return err
 	}
 	end := func() {}
-	if err := s.within(ctx, tenant, func(bool) error {
+	if err := s.withinQuota(ctx, tenant, func(bool) error {
 		return s.read(ctx, tenant, func(st *state) error {
 			l := s.log(tenant)
-			err := s.room(tenant, st, n, l.reserved.Load())
+			err := s.checkRoom(tenant, st, n, l.reserved.Load())
 			if err == nil {
-				end = l.promise(n)
+				end = l.reserveQuota(n)
 			}
 			return err
 		})
@@ -53,12 +53,12 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 		return failed
 	}
 	ctx = context.WithoutCancel(ctx) // count the bytes even if the client disconnects
-	err := s.within(ctx, tenant, func(recounted bool) error {
+	err := s.withinQuota(ctx, tenant, func(recounted bool) error {
 		if recounted {
 			added = 0 // the recount has found the bytes
 		}
 		return s.commit(ctx, tenant, func(st *state) (*event, error) {
-			if err := s.room(tenant, st, added, 0); err != nil && (failed == nil || st.Indexes == nil) {
+			if err := s.checkRoom(tenant, st, added, 0); err != nil && (failed == nil || st.Indexes == nil) {
 				return nil, err
 			}
 			end()
@@ -75,9 +75,8 @@ func (s *Store) Charge(ctx context.Context, tenant string, n int64, put func() (
 	return cmp.Or(failed, err)
 }
 
-// promise reserves n bytes of the quota in this process until the caller calls
-// end.
-func (l *tenantLog) promise(n int64) (end func()) {
+// reserveQuota reserves n bytes of the quota in this process until `end` is called.
+func (l *tenantLog) reserveQuota(n int64) (end func()) {
 	l.reserved.Add(n)
 	return sync.OnceFunc(func() { l.reserved.Add(-n) })
 }
@@ -85,10 +84,10 @@ func (l *tenantLog) promise(n int64) (end func()) {
 // errTight wraps ErrQuota if a recount of the stored indexes may find enough room.
 var errTight = fmt.Errorf("%w", ErrQuota)
 
-// within calls f, after a recount of the stored indexes if none has succeeded. If f
-// returns errTight, within recounts and calls f again, because the recorded sum may
-// be too large.
-func (s *Store) within(ctx context.Context, tenant string, f func(recounted bool) error) error {
+// withinQuota calls f, after a recount of the stored indexes if none has succeeded.
+// If f returns errTight, it recounts and calls f again, because the recorded sum
+// may be too large.
+func (s *Store) withinQuota(ctx context.Context, tenant string, f func(recounted bool) error) error {
 	if s.o.Quota(tenant) == 0 || s.o.Indexes == nil {
 		return f(false)
 	}
@@ -154,23 +153,23 @@ func (s *Store) Recount() {
 	}
 }
 
-// fits fails if the quota has no room for a version besides the bytes reserved for
-// running uploads. A damaged blob always fits, because its object is replaced.
-func (s *Store) fits(r Ref, st *state, v *version, reserved int64) error {
+// checkFits fails if the quota has no room for a version besides the bytes reserved
+// for running uploads. A damaged blob always fits, because its object is replaced.
+func (s *Store) checkFits(r Ref, st *state, v *version, reserved int64) error {
 	if now := st.live(r.Album, r.Name); now != nil && now.SHA256 == v.SHA256 {
 		return nil
 	}
 	var err error
 	if st.versions >= maxVersions {
 		err = fmt.Errorf("%w: %w: %d blobs are stored, deleted ones included", cpar.ErrInput, ErrQuota, st.versions)
-	} else if err = s.room(r.Tenant, st, v.Bytes+blobBytes, reserved); err == nil {
+	} else if err = s.checkRoom(r.Tenant, st, v.Bytes+blobBytes, reserved); err == nil {
 		return nil
 	}
 	return hint.Add(r.fail("%w", err), "delete what is no longer needed, and ask the cloud's operator: deleted blobs count until they are purged")
 }
 
-// room fails if the quota has no room for n more bytes.
-func (s *Store) room(tenant string, st *state, n, reserved int64) error {
+// checkRoom fails if the quota has no room for n more bytes.
+func (s *Store) checkRoom(tenant string, st *state, n, reserved int64) error {
 	limit, taken := s.o.Quota(tenant), st.charged+reserved+max(st.Log-int64(freeEntries+st.versions)*blobBytes, 0)
 	switch {
 	case limit == 0:

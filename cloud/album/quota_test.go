@@ -15,7 +15,7 @@ import (
 )
 
 // Refused and cut uploads make the server list the stored indexes only if a
-// removed index can make room, and then at most a fifth of the time.
+// removed index can make room. Listing then takes at most a fifth of the time.
 func TestRefusedUploadsListIndexesRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, f := openData(t)

@@ -32,7 +32,7 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 	for n := last + 1; ; n++ {
 		e := &event{At: s.now().UTC()}
 		if n%snapshotEvery == 0 {
-			if e.Restore, err = s.listed(ctx, tenant, e.At); err != nil {
+			if e.Restore, err = s.rebuiltState(ctx, tenant, e.At); err != nil {
 				return Usage{}, err
 			}
 		}
@@ -48,7 +48,7 @@ func (s *Store) Rebuild(ctx context.Context, tenant string) (Usage, error) {
 	}
 }
 
-func (s *Store) listed(ctx context.Context, tenant string, now time.Time) (*state, error) {
+func (s *Store) rebuiltState(ctx context.Context, tenant string, now time.Time) (*state, error) {
 	st := newState()
 	for o, err := range s.objects.List(ctx, tenant, "") {
 		if err != nil {

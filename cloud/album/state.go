@@ -23,7 +23,7 @@ type state struct {
 	// be committed, because a collection may have removed their objects.
 	Swept uint64 `json:"swept"`
 	// Purged is the latest deletion time of all purged blobs. Undelete can only
-	// restore albums of later times.
+	// restore an album to a later time.
 	Purged time.Time `json:"purged,omitzero"`
 	Last   time.Time `json:"last"` // time of the last event
 	// Indexes is the number of bytes that the quota counts for the tenant's indexes.
@@ -143,8 +143,8 @@ func (s *state) live(album, name string) *version {
 	return nil
 }
 
-// names reports whether the state has a version with this object.
-func (s *state) names(object string) bool {
+// hasObject reports whether the state has a version with this object.
+func (s *state) hasObject(object string) bool {
 	m := objectForm.FindStringSubmatch(object)
 	if m == nil {
 		return false
@@ -252,8 +252,8 @@ func (s *state) remove(f func(album string, b *blob, v *version) bool) {
 	}
 }
 
-// apply applies an event to the state. The result depends only on the two, so that
-// all processes that replay the log agree.
+// apply applies an event. The new state depends only on the old state and the
+// event, so that all processes that replay the log agree.
 func (s *state) apply(e *event) {
 	s.Last = e.At
 	switch {

@@ -19,7 +19,7 @@ type Undeletion struct {
 	// live at that time. They stay recoverable.
 	Aside      int   `json:"set_aside_blobs"`
 	AsideBytes int64 `json:"set_aside_bytes"`
-	// Back is a time to which another Undelete reverts this one.
+	// Back is the time to pass to another Undelete that reverts this one.
 	Back time.Time `json:"back"`
 }
 

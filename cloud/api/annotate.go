@@ -19,7 +19,8 @@ import (
 	"cpar/internal/wire"
 )
 
-const times = 2
+// requestTimes is like manifestTimes, for encoded and decoded requests.
+const requestTimes = 2
 
 type batchReply struct {
 	*cpar.Reply
@@ -72,7 +73,7 @@ func observe(ctx context.Context, asked time.Time, replies []batchReply) {
 
 func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, error) {
 	k := in.index(ctx)
-	b, err := s.readBody(ctx, &in.body, cpar.MaxRequestBytes, times)
+	b, err := s.readBody(ctx, &in.body, cpar.MaxRequestBytes, requestTimes)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, er
 
 func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutput, error) {
 	k := in.index(ctx)
-	b, err := s.readBody(ctx, &in.body, cparhttp.MaxBatchBytes, times)
+	b, err := s.readBody(ctx, &in.body, cparhttp.MaxBatchBytes, requestTimes)
 	if err != nil {
 		return nil, err
 	}

@@ -271,7 +271,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-func TestAtTheSameTime(t *testing.T) {
+func TestConcurrentOwners(t *testing.T) {
 	c, ctx := start(t, api.Options{}), t.Context()
 	var wg sync.WaitGroup
 	for i := range uint64(3) {

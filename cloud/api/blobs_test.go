@@ -146,10 +146,10 @@ func TestBlobClient(t *testing.T) {
 		t.Errorf("beyond the end: %v", err)
 	}
 	if err := c.PutBlob(ctx, ourAlbum, "p10", []byte("x"), nil); !errors.Is(err, cparhttp.ErrExists) {
-		t.Errorf("over another: %v", err)
+		t.Errorf("other bytes under a used name: %v", err)
 	}
 	if err := c.PutBlob(ctx, ourAlbum, "kopia.blobcfg", []byte("x"), &cpar.Digest{}); !errors.Is(err, cparhttp.ErrChanged) {
-		t.Errorf("replacing none: %v", err)
+		t.Errorf("replacing a missing blob: %v", err)
 	}
 	if err := c.DeleteBlob(ctx, ourAlbum, "p24"); err != nil {
 		t.Error(err)
@@ -175,8 +175,8 @@ func TestBlobClient(t *testing.T) {
 	}
 }
 
-// For another tenant's album all routes answer as for none, and change nothing
-// in it. A token for indexes alone may not use them.
+// All routes treat another tenant's album like a missing one and do not change
+// it. A token for indexes alone may not use these routes.
 func TestAnotherTenantsAlbumLooksMissing(t *testing.T) {
 	c := startTown(t)
 	anna, berta := c.issue(t, "anna", "a", tenant.Album), c.issue(t, "berta", "b", tenant.Album)
@@ -241,7 +241,7 @@ func TestOneQuotaForIndexesAndBlobs(t *testing.T) {
 	}
 }
 
-// unsynced spares the test the time of the disk.
+// unsynced skips syncing, which would slow the test down.
 type unsynced struct{ durable.FS }
 
 func (u unsynced) Create(path string, perm fs.FileMode) (durable.File, error) {

@@ -19,7 +19,7 @@ import (
 // These constants are minimum transfer speeds, in bytes per second.
 const (
 	minHeld     = 16 << 10 // for a body held in memory, because other requests wait for that memory
-	minStreamed = 4 << 10  // for a segment, which is written to disk as it arrives
+	minStreamed = 4 << 10  // for a segment or blob, which is written to disk as it arrives
 )
 
 const (
@@ -50,19 +50,19 @@ func (b *body) Resolve(ctx huma.Context) []error {
 var _ huma.Resolver = (*body)(nil)
 
 // stream returns a reader that fails if the body is late by more than `stall`,
-// compared to a speed of `least` bytes per second. A fast body cannot save up
+// compared to a speed of `minSpeed` bytes per second. A fast body cannot save up
 // more time than `stall` for a later pause.
-func (b *body) stream(stall time.Duration, least int64) *stream {
+func (b *body) stream(stall time.Duration, minSpeed int64) *stream {
 	now := time.Now()
-	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
+	return &stream{body: b, stall: stall, minSpeed: minSpeed, late: now.Add(stall)}
 }
 
 type stream struct {
 	*body
-	stall time.Duration
-	least int64
-	late  time.Time // time at which the body is too slow if no more bytes arrive
-	last  time.Time // absolute deadline, unless zero
+	stall    time.Duration
+	minSpeed int64
+	late     time.Time // time at which the body is too slow if no more bytes arrive
+	last     time.Time // absolute deadline, unless zero
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -73,7 +73,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	s.control(deadline)
 	n, err := s.reader.Read(p)
 	s.read += int64(n)
-	s.late = s.late.Add(time.Duration(n) * time.Second / time.Duration(s.least))
+	s.late = s.late.Add(time.Duration(n) * time.Second / time.Duration(s.minSpeed))
 	if most := time.Now().Add(s.stall); s.late.After(most) {
 		s.late = most
 	}
@@ -99,7 +99,7 @@ func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]b
 		}
 		all := make([]byte, b.length)
 		_, err := io.ReadFull(in, all)
-		return all, cut(err)
+		return all, asBodyCut(err)
 	}
 	var steps [][]byte
 	for size := int64(0); ; {
@@ -114,7 +114,7 @@ func (s *server) readBody(ctx context.Context, b *body, limit, times int64) ([]b
 			return nil, tooLarge(limit)
 		case err == nil:
 		case errors.Is(err, errBodyCut) || b.length >= 0 && size < b.length:
-			return nil, cut(err)
+			return nil, asBodyCut(err)
 		default:
 			return slices.Concat(steps...), s.hold(ctx, s.gate.AcquirePart, size*(times-1))
 		}
@@ -125,7 +125,7 @@ func tooLarge(limit int64) error {
 	return fmt.Errorf("%w: %w: a body of more than %d bytes", cpar.ErrInput, store.ErrTooLarge, limit)
 }
 
-func cut(err error) error {
+func asBodyCut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", errBodyCut, io.ErrUnexpectedEOF)
 	}

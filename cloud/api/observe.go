@@ -62,10 +62,10 @@ func (s *server) end(r *http.Request, w *recorder) {
 	if id, err := cpar.ParseIndexID(r.PathValue("id")); err == nil {
 		index = id.String()
 	}
-	s.o.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", logged(rec, index, s.o.LogClients, r)...)
+	s.o.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", logAttrs(rec, index, s.o.LogClients, r)...)
 }
 
-func logged(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
+func logAttrs(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
 	line := []slog.Attr{slog.String("request", rec.ID), slog.String("method", rec.Method), slog.String("route", rec.Route),
 		slog.String("index", index), slog.Int("status", rec.Status)}
 	o := rec.Outcome()
@@ -96,14 +96,14 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.record.Received += int64(n)
 	b.record.Add(trace.Body, start, time.Now())
-	// The text of a network error contains addresses.
+	// Unwrap a network error, because its text contains addresses.
 	if e := (*net.OpError)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
 	return n, err
 }
 
-// A recorder records status and size of the response. It writes in pieces, each
+// A recorder records the status and size of the response. It writes in pieces, each
 // with its own deadline, so only a stalled response fails.
 type recorder struct {
 	http.ResponseWriter

@@ -72,7 +72,7 @@ func TestObserver(t *testing.T) {
 		t.Errorf("stages %v", stages)
 	}
 	if lost.Route != "/" || lost.Method != "-" || lost.Status != 404 || lost.Outcome().Code != "not_found" || lost.Sent != int64(len(body)) {
-		t.Errorf("another: %+v", lost)
+		t.Errorf("the other record: %+v", lost)
 	}
 	// The client learns the id but cannot choose it.
 	if id := resp.Header.Get("X-Request-Id"); id != lost.ID || p.Instance != "urn:uuid:"+id || id == annotated.ID ||

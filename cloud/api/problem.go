@@ -75,9 +75,7 @@ var problems = []struct {
 
 type retrier interface{ RetryAfter() time.Duration }
 
-const busyFor = time.Second
-
-const awayFor = 5 * time.Second
+const busyFor, awayFor = time.Second, 5 * time.Second
 
 // problem converts an error into the response for the client. Details that may
 // contain paths are logged and not sent.

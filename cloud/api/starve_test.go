@@ -70,7 +70,7 @@ func TestSlowManifestsLeaveRoom(t *testing.T) {
 	}
 }
 
-// Replies that clients do not read count until they have left.
+// Replies that clients do not read count until they are sent.
 func TestUnreadRepliesCount(t *testing.T) {
 	gate := admission.New(admission.Limits{})
 	c := start(t, api.Options{Gate: gate, StallTimeout: time.Minute})

@@ -177,7 +177,7 @@ func TestTwoTenantsShareAnID(t *testing.T) {
 		t.Errorf("deleted twice: %v", err)
 	}
 	if got, err := anna.Manifest(ctx, m.ID); err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
-		t.Errorf("when the other had deleted hers: %v, %v", got, err)
+		t.Errorf("after the other tenant's deletion: %v, %v", got, err)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestLimitsApplyPerTenant(t *testing.T) {
 		t.Errorf("another tenant: %d, %s", w.Code, w.Body)
 	}
 	if registry.Storage("0000000000000000") != 1 || registry.Storage("") != 0 {
-		t.Error("the quota of a tenant that is gone, or of the one without a name")
+		t.Error("the quota of a removed tenant or of the unnamed tenant is wrong")
 	}
 }
 
@@ -269,7 +269,7 @@ func TestGuessedTokensAreLimited(t *testing.T) {
 		}
 	}
 	if w := serve(right); w.Code != http.StatusOK {
-		t.Errorf("the right one: %d, %s", w.Code, w.Body)
+		t.Errorf("the right token: %d, %s", w.Code, w.Body)
 	}
 	if made := c.calls.take(); !slices.Equal(made, []string{"list " + c.id(t, "anna")}) {
 		t.Errorf("the store was asked: %v", made)

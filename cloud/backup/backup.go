@@ -28,10 +28,10 @@ import (
 // and the registry of tenants in folder `data`. With o.Prune it deletes indexes
 // that the backend no longer has.
 func Backup(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
-	if err := apart(data, to); err != nil {
+	if err := checkDistinct(data, to); err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
 	}
-	done, err := into(ctx, from, data, to, o)
+	done, err := copyInto(ctx, from, data, to, o)
 	if err != nil {
 		return done, fmt.Errorf("backing up: %w", err)
 	}
@@ -46,10 +46,10 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 	if err != nil {
 		return store.Copied{}, fmt.Errorf("restoring: %w", err)
 	}
-	if err := apart(from, data); err != nil {
+	if err := checkDistinct(from, data); err != nil {
 		return store.Copied{}, fmt.Errorf("restoring: %w", err)
 	}
-	if err := free(data); err != nil {
+	if err := checkFree(data); err != nil {
 		if done, same := equal(ctx, src, from, data, o.Progress); same {
 			return done, nil
 		}
@@ -69,7 +69,7 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 		}
 	}
 	o.Verify = true
-	done, err := into(ctx, src, from, data, o)
+	done, err := copyInto(ctx, src, from, data, o)
 	if err == nil && len(done.Damaged) == 0 && !o.DryRun {
 		if err = os.Remove(marker); err == nil {
 			err = durable.OS.SyncDir(data)
@@ -93,7 +93,7 @@ func RestoreTo(ctx context.Context, from string, to store.Backend, data string, 
 	o.Lacking, o.Verify = true, true
 	done, err := store.Copy(ctx, src, to, o)
 	if err == nil && data != "" && !o.DryRun {
-		err = lackingRegistry(from, data)
+		err = copyMissingRegistry(from, data)
 	}
 	if err != nil {
 		return done, fmt.Errorf("restoring: %w", err)
@@ -101,7 +101,7 @@ func RestoreTo(ctx context.Context, from string, to store.Backend, data string, 
 	return done, nil
 }
 
-func lackingRegistry(from, to string) error {
+func copyMissingRegistry(from, to string) error {
 	path := filepath.Join(to, tenant.FileName)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return durable.StorageError("looking at", path, 0, err)
@@ -109,10 +109,10 @@ func lackingRegistry(from, to string) error {
 	if err := durable.MkdirAll(durable.OS, to, 0o700); err != nil {
 		return err
 	}
-	return registry(from, to, false)
+	return copyRegistry(from, to, false)
 }
 
-func into(ctx context.Context, src store.Backend, from, to string, o store.CopyOptions) (store.Copied, error) {
+func copyInto(ctx context.Context, src store.Backend, from, to string, o store.CopyOptions) (store.Copied, error) {
 	if o.DryRun {
 		var dst store.Backend
 		if there, err := store.OpenBeside(to); err == nil {
@@ -129,13 +129,13 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 	if err != nil {
 		return done, err
 	}
-	return done, registry(from, to, o.Prune)
+	return done, copyRegistry(from, to, o.Prune)
 }
 
-// registry copies the registry of tenants unless it is damaged. If folder
+// copyRegistry copies the registry of tenants unless it is damaged. If folder
 // `from` has no registry, the copy in folder `to` may be the last copy. It is
 // then removed only if `prune` is set and no tenant has data.
-func registry(from, to string, prune bool) error {
+func copyRegistry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)
 	switch {
@@ -156,7 +156,7 @@ func registry(from, to string, prune bool) error {
 	return durable.WriteFile(path, b, 0o600)
 }
 
-func apart(a, b string) error {
+func checkDistinct(a, b string) error {
 	x, err1 := os.Stat(a)
 	y, err2 := os.Stat(b)
 	if err1 == nil && err2 == nil && os.SameFile(x, y) {
@@ -190,9 +190,9 @@ func equal(ctx context.Context, src store.Backend, from, data string, progress f
 	return done, err == nil && bytes.Equal(a, b) && (err1 == nil) == (err2 == nil)
 }
 
-// free returns an error if folder `data` has contents other than those of an
+// checkFree returns an error unless folder `data` is empty or contains an
 // interrupted restore.
-func free(data string) error {
+func checkFree(data string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -53,7 +53,7 @@ type queue[Q, R any] struct {
 	calls   []*call[Q, R] // calls with requests not yet in a batch
 	running int           // calls that wait for replies of the running batch
 	cancel  context.CancelFunc
-	quit    chan struct{} // closed if all calls leave before the first turn
+	quit    chan struct{} // closed if all calls leave before the next turn
 }
 
 type call[Q, R any] struct {

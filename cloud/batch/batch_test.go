@@ -19,15 +19,15 @@ var errBad, errBroken = errors.New("bad"), errors.New("broken")
 
 // An index answers n by 2n and refuses batches with a negative number.
 type index struct {
-	mu     sync.Mutex
-	passes [][]int
-	broken bool
-	took   time.Duration
+	mu      sync.Mutex
+	batches [][]int
+	broken  bool
+	took    time.Duration
 }
 
 func (x *index) together(ctx context.Context, _ string, requests []int) ([]int, error) {
 	x.mu.Lock()
-	x.passes = append(x.passes, slices.Clone(requests))
+	x.batches = append(x.batches, slices.Clone(requests))
 	x.mu.Unlock()
 	select {
 	case <-time.After(x.took):
@@ -62,7 +62,7 @@ func atRest(t *testing.T, p *Runner[string, int, int], g *admission.Gate) {
 	t.Helper()
 	synctest.Wait()
 	if s := g.Stats().Turns; s.Used != 0 || s.Waiting != 0 || len(p.queues) != 0 {
-		t.Errorf("%+v, %d lines", s, len(p.queues))
+		t.Errorf("%+v, %d queues", s, len(p.queues))
 	}
 }
 
@@ -103,8 +103,8 @@ func TestWaitingRequestsShareBatch(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1})
 		out := ask(t.Context(), p, "x", []int{1}, []int{2}, []int{3}, []int{4, 5, 6}, []int{7})
 		settle(time.Second)
-		if got := fmt.Sprint(x.passes); got != "[[1] [4 5 6] [2 3 7]]" {
-			t.Errorf("passes %s", got)
+		if got := fmt.Sprint(x.batches); got != "[[1] [4 5 6] [2 3 7]]" {
+			t.Errorf("batches %s", got)
 		}
 		for i, want := range [][]int{{2}, {4}, {6}, {8, 10, 12}, {14}} {
 			if out[i].err != nil || !slices.Equal(out[i].answers, want) {
@@ -112,7 +112,7 @@ func TestWaitingRequestsShareBatch(t *testing.T) {
 			}
 		}
 		if out[0].took != time.Millisecond {
-			t.Errorf("without company: %v", out[0].took)
+			t.Errorf("alone: %v", out[0].took)
 		}
 		if s := g.Stats().Batches; s.Batches != 3 || s.Requests != 7 || s.Sizes[0] != 1 || s.Sizes[2] != 2 {
 			t.Errorf("%+v", s)
@@ -130,8 +130,8 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 		out := ask(t.Context(), p, "x", batch, []int{100})
 		settle(time.Second)
-		if len(x.passes) != 4 || len(x.passes[0]) != 16 || x.passes[1][0] != 100 || len(x.passes[3]) != 8 {
-			t.Errorf("passes %v", x.passes)
+		if len(x.batches) != 4 || len(x.batches[0]) != 16 || x.batches[1][0] != 100 || len(x.batches[3]) != 8 {
+			t.Errorf("batches %v", x.batches)
 		}
 		for i, a := range out[0].answers {
 			if a != 2*batch[i] {
@@ -170,14 +170,14 @@ func TestIndexErrorFailsWholeBatch(t *testing.T) {
 				t.Errorf("client %d: %v", i, o.err)
 			}
 		}
-		if len(x.passes) != 2 {
-			t.Errorf("passes %v", x.passes)
+		if len(x.batches) != 2 {
+			t.Errorf("batches %v", x.batches)
 		}
 		atRest(t, p, g)
 	})
 }
 
-func TestPanic(t *testing.T) {
+func TestPanicEndsOnlyItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 1})
 		out := ask(t.Context(), p, "x", []int{666}, []int{2})
@@ -207,8 +207,8 @@ func TestLeavingClientsDoNotAffectOthers(t *testing.T) {
 			}
 		}
 		settle(3 * time.Second)
-		if first[0].err != nil || stays[0].err != nil || stays[1].err != nil || fmt.Sprint(x.passes) != "[[1] [4 5]]" {
-			t.Errorf("%v %v %v, passes %v", first[0].err, stays[0].err, stays[1].err, x.passes)
+		if first[0].err != nil || stays[0].err != nil || stays[1].err != nil || fmt.Sprint(x.batches) != "[[1] [4 5]]" {
+			t.Errorf("%v %v %v, batches %v", first[0].err, stays[0].err, stays[1].err, x.batches)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		ask(t.Context(), p, "x", []int{1})
@@ -260,14 +260,14 @@ func TestIndexesDoNotMix(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 2})
 		a, b := ask(t.Context(), p, "a", []int{1}), ask(t.Context(), p, "b", []int{2})
 		settle(time.Second)
-		if len(x.passes) != 2 || a[0].took != time.Millisecond || b[0].took != time.Millisecond {
-			t.Errorf("passes %v in %v and %v", x.passes, a[0].took, b[0].took)
+		if len(x.batches) != 2 || a[0].took != time.Millisecond || b[0].took != time.Millisecond {
+			t.Errorf("batches %v in %v and %v", x.batches, a[0].took, b[0].took)
 		}
 		atRest(t, p, g)
 	})
 }
 
-func TestAtRandom(t *testing.T) {
+func TestRandomLoadGetsRightReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 2, Wait: time.Minute})
 		var wg sync.WaitGroup

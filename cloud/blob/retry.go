@@ -28,7 +28,7 @@ func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx co
 		ctx, heard, end := p.listen(ctx)
 		defer end()
 		err := request(ctx, heard)
-		return silent(ctx, err)
+		return silenceError(ctx, err)
 	})
 	if err != nil {
 		return fmt.Errorf("%s object %s: %w", doing, name, err)
@@ -76,6 +76,7 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(*patience) error) er
 	return err
 }
 
+// A patience applies Options.Silence to each attempt and Options.Wait to all.
 type patience struct {
 	o     Options
 	until atomic.Int64 // in Unix nanoseconds
@@ -101,7 +102,7 @@ func (p *patience) listen(parent context.Context) (ctx context.Context, heard fu
 	}, func() { timer.Stop(); cancel(nil) }
 }
 
-func silent(ctx context.Context, err error) error {
+func silenceError(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errSilence) {
 		return away("%w", errSilence)
 	}
@@ -121,7 +122,7 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Disable the other methods of SectionReader, which would bypass the count.
+// Override the methods of SectionReader that would bypass the count.
 func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 
@@ -131,8 +132,8 @@ func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size
 	return b.GetRange(ctx, name, 0, -1)
 }
 
-// GetRange is Get for the bytes from an offset on. If `length` is not negative,
-// it ends after `length` bytes. Result `size` is the smaller of the object's
+// GetRange is like Get but starts at an offset. If `length` is not negative, it
+// ends after `length` bytes. Result `size` is the smaller of the object's
 // size and the end of the range.
 func (b *Bucket) GetRange(ctx context.Context, name string, offset, length int64) (body io.ReadCloser, size int64, err error) {
 	s := &stream{b: b, ctx: ctx, name: name, at: offset, size: -1}
@@ -167,7 +168,7 @@ func (s *stream) open() error {
 		ctx, heard, done := p.listen(s.ctx)
 		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at, s.to)
 		if err != nil {
-			err = silent(ctx, err)
+			err = silenceError(ctx, err)
 			done()
 			return err
 		}

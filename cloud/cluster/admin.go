@@ -53,7 +53,7 @@ func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	if err := parallel.Sleep(ctx, listening); err != nil {
 		return nil, err
 	}
-	s := &Status{Nodes: x.members.list(), Servers: x.broker.there(), Named: len(x.broker.lines), Indexes: -1}
+	s := &Status{Nodes: x.members.list(), Servers: x.broker.connected(), Named: len(x.broker.lines), Indexes: -1}
 	if keys, err := x.pointers.all(ctx); err == nil {
 		s.Indexes = len(keys)
 	}
@@ -101,7 +101,7 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 			continue
 		}
 		seen[k] = true
-		if err := v.settled(ctx, k); err != nil {
+		if err := v.endChange(ctx, k); err != nil {
 			return n, err
 		}
 		p, err := x.pointers.get(ctx, k, true)

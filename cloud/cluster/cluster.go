@@ -85,7 +85,7 @@ type Member struct {
 	log      *slog.Logger
 
 	stop      context.CancelFunc
-	silence   func() // stops answering queries; nil on a router
+	silence   func() // stops answering queries; nil if node is nil
 	running   sync.WaitGroup
 	settle    chan struct{} // has one element while a reconciliation is due
 	mu        sync.Mutex    // guards me and duplicate
@@ -137,10 +137,13 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	m.broker.tell(whoSubject, nil)
 	time.Sleep(answerWithin) // wait for heartbeats, so that first requests find live nodes
 	if o.Node {
-		if m.seen() != 0 {
+		m.mu.Lock()
+		taken := m.duplicate != 0
+		m.mu.Unlock()
+		if taken {
 			return hint.Add(fmt.Errorf("%w: another machine of the cluster is called %s", cpar.ErrInput, o.Name), "pass another --node-name, or stop that one")
 		}
-		if err := m.beNode(ctx, c); err != nil {
+		if err := m.startNode(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -171,13 +174,7 @@ func (m *Member) hear(b []byte) {
 	}
 }
 
-func (m *Member) seen() uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.duplicate
-}
-
-func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
+func (m *Member) startNode(ctx context.Context, c *cloud.Cloud) error {
 	m.node = NewNode(c, m.log)
 	stop, err := m.broker.serve(m.me.Node, func(b []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, longest)
@@ -287,7 +284,7 @@ type Stats struct {
 
 func (m *Member) Stats() Stats {
 	r := m.Router
-	s := Stats{Nodes: m.members.current().all.Len(), Servers: m.broker.there(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
+	s := Stats{Nodes: m.members.current().all.Len(), Servers: m.broker.connected(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
 	if m.node != nil {
 		s.Shards = m.node.cloud.Stats().Loaded
 		m.node.mu.Lock()
@@ -333,16 +330,16 @@ func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) er
 			err = r.router.waitLoaded(ctx, k, s, b)
 		}
 		if err == nil {
-			err = v.changing(ctx, k)
+			err = v.beginChange(ctx, k)
 			marked = err == nil
 		}
 		return err
 	})
 	switch {
 	case err == nil:
-		return v.settled(ctx, k)
+		return v.endChange(ctx, k)
 	case marked:
-		_ = v.settled(ctx, k) // if this fails, a later request repairs the pointer
+		_ = v.endChange(ctx, k) // if this fails, a later request repairs the pointer
 	}
 	return err
 }
@@ -351,12 +348,12 @@ func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) er
 // deletion.
 func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	v := r.router.versions
-	if err := v.changing(ctx, k); err != nil {
+	if err := v.beginChange(ctx, k); err != nil {
 		return err
 	}
 	err := r.Cloud.Delete(ctx, k)
-	if settled := v.settled(ctx, k); err == nil || errors.Is(err, store.ErrNotFound) && settled != nil {
-		return settled
+	if failed := v.endChange(ctx, k); err == nil || errors.Is(err, store.ErrNotFound) && failed != nil {
+		return failed
 	}
 	return err
 }

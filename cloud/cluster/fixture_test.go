@@ -262,8 +262,8 @@ func (p *table) age(by time.Duration) {
 	}
 }
 
-// A fleet consists of routers and nodes over one object storage and one table.
-// As their transport, it encodes messages as for NATS.
+// A fleet consists of routers and nodes over one object storage and one table. It
+// is also their transport, which encodes messages as for NATS.
 type fleet struct {
 	t        testing.TB
 	bucket   *buckettest.Memory

@@ -35,7 +35,7 @@ const (
 	// kvWait bounds a read from the leader. If it fails, known generations are
 	// still served.
 	kvWait = 250 * time.Millisecond
-	// kvAway bounds a read for a second after a read has failed.
+	// kvAway bounds reads during the second after a failed read.
 	kvAway = 50 * time.Millisecond
 	// kvPatience bounds operations that cannot fall back on known generations.
 	kvPatience = 5 * time.Second

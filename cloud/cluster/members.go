@@ -46,7 +46,7 @@ type heard struct {
 	until time.Time
 }
 
-type view struct{ all, stay *placement.Map }
+type view struct{ all, stay *placement.Map } // stay lacks leaving nodes
 
 func newMembers(changed func()) *members { return &members{seen: map[string]heard{}, changed: changed} }
 

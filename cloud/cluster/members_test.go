@@ -62,7 +62,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, bad := range []string{"", "a.b", "*", ">", "a b", "ä", strings.Repeat("x", 64), "a\n"} {
 		if CheckName(bad) == nil {
-			t.Errorf("%q is a name", bad)
+			t.Errorf("%q is accepted as a name", bad)
 		}
 	}
 	for name, want := range map[string]string{"all": "{true true}", "router": "{true false}", "node": "{false true}"} {
@@ -71,6 +71,6 @@ func TestNames(t *testing.T) {
 		}
 	}
 	if _, err := ParseRole("nodes"); err == nil {
-		t.Error("there is a role of nodes")
+		t.Error("an unknown role is accepted")
 	}
 }

@@ -77,7 +77,7 @@ const (
 	// pieceBytes is the maximum size of a message. A longer answer is split.
 	pieceBytes = 4 << 20
 	moreHeader = "Cpar-More"
-	answering  = 64
+	answering  = 64 // maximum number of queries answered at once
 )
 
 // connect opens the connections. At least one server must respond within five
@@ -172,7 +172,7 @@ func (b *broker) close() {
 	}
 }
 
-func (b *broker) there() (n int) {
+func (b *broker) connected() (n int) {
 	for _, l := range b.lines {
 		if l.up.Load() {
 			n++
@@ -184,13 +184,13 @@ func (b *broker) there() (n int) {
 // pick returns the next connected line, or nil if no line is connected. It
 // prefers servers that answer pings.
 func (b *broker) pick() (l *line) {
-	least := time.Now().Add(-silent).UnixNano()
+	since := time.Now().Add(-silent).UnixNano()
 	for range b.lines {
 		next := b.lines[int(b.next.Add(1))%len(b.lines)]
 		if !next.up.Load() {
 			continue
 		}
-		if l = next; l.pong.Load() > least {
+		if l = next; l.pong.Load() > since {
 			return l
 		}
 	}

@@ -161,10 +161,10 @@ type indexVersion struct {
 	shards   []shard.Range
 }
 
-func newIndexVersion(b []byte, k store.IndexRef, partBytes uint64) (*indexVersion, error) {
+func newIndexVersion(b []byte, k store.IndexRef, minShardBytes uint64) (*indexVersion, error) {
 	m, err := decodeManifest(b, k)
 	if err != nil {
 		return nil, err
 	}
-	return &indexVersion{sha256.Sum256(b), m, shard.Split(m, partBytes)}, nil
+	return &indexVersion{sha256.Sum256(b), m, shard.Split(m, minShardBytes)}, nil
 }

@@ -116,7 +116,7 @@ func TestRepliesSurviveDeadNodes(t *testing.T) {
 		f.check(r, k, x, want, "n2 stands still")
 	}
 	if r.router.hedges.Load()+r.router.retries.Load() == 0 {
-		t.Error("nobody else was asked")
+		t.Error("no other node was asked")
 	}
 	close(hang)
 	f.mu.Lock()
@@ -130,7 +130,7 @@ func TestRepliesSurviveDeadNodes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := r.router.Annotate(ctx, k, x.requests); !errors.Is(err, scatter.ErrIncomplete) {
-		t.Errorf("nobody is there: %v", err)
+		t.Errorf("without live nodes: %v", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestBadRequestsEndAtOnce(t *testing.T) {
 		t.Errorf("another tenant's: %v", err)
 	}
 	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Index: cpar.IndexID{77}}, x.requests[:1]); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("an index that is not there: %v", err)
+		t.Errorf("a missing index: %v", err)
 	}
 }
 

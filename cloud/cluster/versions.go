@@ -46,8 +46,8 @@ type versions struct {
 	known map[store.IndexRef]*indexVersion
 }
 
-func newVersions(p pointers, manifest func(context.Context, store.IndexRef) ([]byte, error), partBytes uint64) *versions {
-	return &versions{pointers: p, manifest: manifest, minShardBytes: partBytes, known: map[store.IndexRef]*indexVersion{}}
+func newVersions(p pointers, manifest func(context.Context, store.IndexRef) ([]byte, error), minShardBytes uint64) *versions {
+	return &versions{pointers: p, manifest: manifest, minShardBytes: minShardBytes, known: map[store.IndexRef]*indexVersion{}}
 }
 
 const (
@@ -129,25 +129,26 @@ func (v *versions) forget(k store.IndexRef) {
 	delete(v.known, k)
 }
 
-// changing announces an activation or deletion. If this machine stops before it
-// calls settled, other machines read the active generation from the storage.
-func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
-	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
+// beginChange announces an activation or deletion. If this machine stops before it
+// calls endChange, other machines read the active generation from the storage.
+func (v *versions) beginChange(ctx context.Context, k store.IndexRef) error {
+	return v.setPointer(ctx, k, func(p pointer) (pointer, bool, error) {
 		return pointer{digest: p.digest, changing: true}, false, nil
 	})
 }
 
-func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
+// endChange makes the pointer match the manifest in the storage.
+func (v *versions) endChange(ctx context.Context, k store.IndexRef) error {
 	v.forget(k)
-	return v.point(context.WithoutCancel(ctx), k, func(p pointer) (pointer, bool, error) {
+	return v.setPointer(context.WithoutCancel(ctx), k, func(p pointer) (pointer, bool, error) {
 		_, found, err := v.stored(ctx, k)
 		return pointer{digest: found}, p.digest == found && !p.changing, err
 	})
 }
 
-// point replaces pointer p by next(p). If another machine has changed the
+// setPointer replaces pointer p by next(p). If another machine has changed the
 // pointer meanwhile, it tries again.
-func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
+func (v *versions) setPointer(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged
 	for try := 0; try < races && errors.Is(err, errChanged); try++ {
 		var p, to pointer

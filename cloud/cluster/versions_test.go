@@ -49,11 +49,11 @@ func newHistory(t *testing.T) *history {
 
 func (h *history) push(b []byte) {
 	h.Helper()
-	if err := h.v.changing(h.Context(), h.k); err != nil {
+	if err := h.v.beginChange(h.Context(), h.k); err != nil {
 		h.Fatal(err)
 	}
 	h.storage.b = b
-	if err := h.v.settled(h.Context(), h.k); err != nil {
+	if err := h.v.endChange(h.Context(), h.k); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -88,7 +88,7 @@ func TestPointersFollowAcknowledgedGeneration(t *testing.T) {
 	asked := h.storage.asked
 	h.is(other, h.first, h.first, "once more")
 	if h.storage.asked != asked {
-		t.Error("the storage is asked though the pointer says enough")
+		t.Error("the storage is asked although the pointer suffices")
 	}
 	h.push(h.two)
 	h.is(other, h.second, h.second, "an update")
@@ -121,7 +121,7 @@ func TestKnownGenerationServesWithoutPointers(t *testing.T) {
 	}
 	h.storage.err = nil
 	h.is(newVersions(h.pointers, h.storage.ManifestBytes, 1), h.first, h.first, "the pointers are away")
-	if err := h.v.changing(t.Context(), h.k); !errors.Is(err, store.ErrAway) || !errors.Is(err, cpar.ErrStorage) {
+	if err := h.v.beginChange(t.Context(), h.k); !errors.Is(err, store.ErrAway) || !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("something changes while the pointers are away: %v", err)
 	}
 	h.storage.b = []byte("damaged")
@@ -135,7 +135,7 @@ func TestInterruptedChangesSettle(t *testing.T) {
 		h := newHistory(t)
 		h.push(h.one)
 		h.is(h.v, h.first, h.first, what)
-		if err := h.v.changing(t.Context(), h.k); err != nil {
+		if err := h.v.beginChange(t.Context(), h.k); err != nil {
 			t.Fatal(err)
 		}
 		want := h.first
@@ -180,7 +180,7 @@ func TestConcurrentActivationsAgree(t *testing.T) {
 	h := newHistory(t)
 	a, b := h.v, newVersions(h.pointers, h.storage.ManifestBytes, 1)
 	for _, v := range []*versions{a, b} {
-		if err := v.changing(t.Context(), h.k); err != nil {
+		if err := v.beginChange(t.Context(), h.k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,12 +190,12 @@ func TestConcurrentActivationsAgree(t *testing.T) {
 		if !once {
 			once = true
 			h.storage.b = h.two
-			if err := b.settled(t.Context(), h.k); err != nil {
+			if err := b.endChange(t.Context(), h.k); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	if err := a.settled(t.Context(), h.k); err != nil {
+	if err := a.endChange(t.Context(), h.k); err != nil {
 		t.Fatal(err)
 	}
 	h.is(a, h.second, h.second, "at the first")

@@ -14,7 +14,7 @@ import (
 
 // join joins the cluster, if one is configured, until `leave` is called. It
 // returns the store and the annotator that serve requests. Both are nil on a
-// node, which serves no clients.
+// machine that is no router.
 func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil

@@ -52,7 +52,8 @@ type Options struct {
 	// Reload triggers a reload of certificate files. Changes of the files also
 	// trigger a reload.
 	Reload <-chan os.Signal
-	// Ready is called with the server's URL when requests are accepted.
+	// Ready is called with the server's URL when requests are accepted. The URL
+	// is "" on a machine that is no router.
 	Ready func(url string)
 	// Grace bounds the time for running requests after a stop. The default is
 	// ten seconds.

@@ -23,9 +23,9 @@ type Storage struct {
 // and the provider checks its own disks.
 const scrubStorageEvery = 24 * time.Hour
 
-// manyParts is the minimum of Store.MaxLoaded, the limit of loaded shards, on a
-// machine in a cluster.
-const manyParts = 4096
+// clusterMaxLoaded is the minimum of Store.MaxLoaded, the limit of loaded shards,
+// on a machine in a cluster.
+const clusterMaxLoaded = 4096
 
 // open returns the cloud over its storage, and the storage's readiness checks.
 func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Check, error) {
@@ -42,7 +42,7 @@ func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Ch
 	}
 	o.Store.ScrubEvery = cmp.Or(o.Store.ScrubEvery, scrubStorageEvery)
 	if o.Cluster.Servers != "" {
-		o.Store.MaxLoaded = max(o.Store.MaxLoaded, manyParts)
+		o.Store.MaxLoaded = max(o.Store.MaxLoaded, clusterMaxLoaded)
 		if !o.Cluster.Router { // routers scrub the storage
 			o.Store.ScrubRate = -1
 		}

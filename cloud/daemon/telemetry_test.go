@@ -292,7 +292,7 @@ func TestOnlyOperatorSeesDamage(t *testing.T) {
 		t.Errorf("the operator is told %d %s", status, text)
 	}
 	if status, text := get(url + "/readyz"); status != 200 || text != "ok\n" {
-		t.Errorf("anybody is told %d %s", status, text)
+		t.Errorf("any client is told %d %s", status, text)
 	}
 	if _, text := get(operator + "/metrics"); !strings.Contains(text, "cpar_indexes_damaged 1\n") || !strings.Contains(text, `cpar_ready{check="damage"} 0`) {
 		t.Errorf("metrics: %s", text)

@@ -27,9 +27,9 @@ type listener struct {
 	done   chan struct{}
 	close  func() error
 
-	mu   sync.Mutex
-	held map[netip.Prefix]int // connections by client network
-	told time.Time
+	mu     sync.Mutex
+	held   map[netip.Prefix]int // connections by client network
+	warned time.Time            // time of the last log line about errors
 }
 
 func newListener(l net.Listener, most, each int, door *admission.Door, log *slog.Logger) *listener {
@@ -129,14 +129,14 @@ func (l *listener) failed(err error) {
 	l.errors.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() && time.Since(l.told) > time.Minute {
-		l.told = time.Now()
+	if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() && time.Since(l.warned) > time.Minute {
+		l.warned = time.Now()
 		l.log.Warn("no connection can be accepted", "error", err)
 	}
 }
 
-// visit adds the visitor of a connection to the context of its requests.
-func visit(ctx context.Context, c net.Conn) context.Context {
+// withVisitor adds the visitor of a connection to the context of its requests.
+func withVisitor(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}

@@ -88,8 +88,8 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	}, nil
 }
 
-// modern returns the ClientHello of a client for which autocert selects ECDSA.
-func modern(domain string) *tls.ClientHelloInfo {
+// modernHello returns the ClientHello of a client for which autocert selects ECDSA.
+func modernHello(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName:       domain,
 		CipherSuites:     []uint16{tls.TLS_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
@@ -128,7 +128,7 @@ func (i *issuer) issue(done <-chan struct{}) {
 }
 
 func (i *issuer) get(domain string) error {
-	c, err := i.manager.GetCertificate(modern(domain))
+	c, err := i.manager.GetCertificate(modernHello(domain))
 	if err != nil {
 		return err
 	}
@@ -165,16 +165,16 @@ func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	if !ok {
 		return nil, errors.New("the certificate has not been issued yet")
 	}
-	return i.manager.GetCertificate(modern(name))
+	return i.manager.GetCertificate(modernHello(name))
 }
 
-// prove returns the certificate that answers the directory's challenge.
-func (i *issuer) prove(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+// challengeCertificate returns the certificate that answers the directory's challenge.
+func (i *issuer) challengeCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.manager.GetCertificate(hello)
 }
 
-// end returns the earliest expiry, or zero if a certificate is missing.
-func (i *issuer) end() (first time.Time) {
+// expiry returns the earliest expiry, or zero if a certificate is missing.
+func (i *issuer) expiry() (first time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, domain := range i.domains {

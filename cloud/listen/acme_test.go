@@ -178,10 +178,10 @@ func TestACME(t *testing.T) {
 		}
 	}
 	if err := get(s, "photos.example"); err == nil {
-		t.Error("a client without a certificate")
+		t.Error("a client without a certificate was accepted")
 	}
 	if err := get(s, stranger, pair); err == nil {
-		t.Error("a certificate for a stranger's name")
+		t.Error("an unknown name got a certificate")
 	}
 	if end := s.Stats().CertificateTo; time.Until(end) < 24*time.Hour {
 		t.Errorf("the certificate ends %v", end)
@@ -218,12 +218,12 @@ func TestHandshakesRequestNoCertificate(t *testing.T) {
 	}
 	close(i.first)
 	for _, name := range []string{"photos.example", "", "evil.example", "PHOTOS.EXAMPLE."} {
-		hello := modern(name)
+		hello := modernHello(name)
 		if _, err := i.certificate(hello); err == nil {
 			t.Errorf("%q: a certificate", name)
 		}
 		hello.SupportedProtos = []string{"acme-tls/1"}
-		if _, err := i.prove(hello); err == nil {
+		if _, err := i.challengeCertificate(hello); err == nil {
 			t.Errorf("%q: a proof", name)
 		}
 	}

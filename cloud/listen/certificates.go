@@ -33,7 +33,7 @@ func (o Options) Certificates() ([]*x509.Certificate, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the ACME certificate of %s: %w: %w", domain, cpar.ErrStorage, err)
 		}
-		leaf, err := first(b)
+		leaf, err := firstCertificate(b)
 		if err != nil {
 			return nil, fmt.Errorf("reading the ACME certificate of %s: %w: %w", domain, cpar.ErrCorrupt, err)
 		}
@@ -42,7 +42,7 @@ func (o Options) Certificates() ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-func first(b []byte) (*x509.Certificate, error) {
+func firstCertificate(b []byte) (*x509.Certificate, error) {
 	for {
 		block, rest := pem.Decode(b)
 		if block == nil {

@@ -133,7 +133,7 @@ func TestPlainTextToTLSEndsConnection(t *testing.T) {
 		c.Close()
 	}
 	if err := answers(s, a); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another client: %v", err)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 	for i, c := range all {
 		within := time.Minute
-		if i >= most { // a longer time would only find a failure more surely
+		if i >= most { // a longer wait would only detect failures more reliably
 			within = 200 * time.Millisecond
 		}
 		if got := ask(c, within); got != (i < most) {
@@ -327,7 +327,7 @@ func TestRapidReset(t *testing.T) {
 		t.Errorf("%d handlers at once", most.Load())
 	}
 	if err := answers(s, a); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another client: %v", err)
 	}
 	t.Logf("%d resets sent, %d handlers began, %d at once", sent, began.Load(), most.Load())
 }

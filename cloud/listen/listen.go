@@ -140,7 +140,7 @@ func (o Options) bind() (net.Listener, error) {
 		return nil, hint.Add(fmt.Errorf("%w: systemd passes %d sockets", cpar.ErrInput, len(passed)), "use one ListenStream in the socket unit")
 	}
 	if len(passed) == 1 {
-		if err := o.allows(beyond(passed[0].Addr()), passed[0].Addr().String()); err != nil {
+		if err := o.allows(beyondLoopback(passed[0].Addr()), passed[0].Addr().String()); err != nil {
 			passed[0].Close()
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (o Options) bind() (net.Listener, error) {
 		}
 		return nil, hint.Add(fmt.Errorf("listening on %s: %w: %w", o.Address, cpar.ErrInput, err), "%s", advice)
 	}
-	if err := o.allows(beyond(l.Addr()), o.Address); err != nil {
+	if err := o.allows(beyondLoopback(l.Addr()), o.Address); err != nil {
 		l.Close()
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Server) Host(name string) bool {
 			return true
 		}
 	}
-	return s.transport != nil && s.transport.names(name)
+	return s.transport != nil && s.transport.validFor(name)
 }
 
 // Reload reads the TLS files again. On error it keeps the old configuration.
@@ -212,7 +212,7 @@ func (s *Server) Stats() Stats {
 	x := Stats{MaxConnections: s.o.MaxConnections, AcceptErrors: s.listener.errors.Load()}
 	if s.transport != nil {
 		x.Refused = s.transport.refused.Load()
-		x.CertificateTo = s.transport.end()
+		x.CertificateTo = s.transport.expiry()
 	}
 	return x
 }

@@ -12,7 +12,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-func beyond(a net.Addr) bool {
+func beyondLoopback(a net.Addr) bool {
 	switch a := a.(type) {
 	case *net.TCPAddr:
 		return !a.IP.IsLoopback()

@@ -53,22 +53,22 @@ func TestPolicyOnReachability(t *testing.T) {
 	}
 }
 
-func TestBeyond(t *testing.T) {
+func TestBeyondLoopback(t *testing.T) {
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip)} }
 	for a, want := range map[net.Addr]bool{
 		tcp("127.0.0.1"): false, tcp("::1"): false, tcp("127.9.9.9"): false, tcp("0.0.0.0"): true, tcp("::"): true, tcp("192.0.2.7"): true,
 		tcp("fe80::1"): true, &net.UnixAddr{Name: "/run/cpard"}: false, &net.IPAddr{IP: net.ParseIP("127.0.0.1")}: true,
 	} {
-		if beyond(a) != want {
+		if beyondLoopback(a) != want {
 			t.Errorf("%v: %v", a, !want)
 		}
 	}
-	if !beyond(&net.TCPAddr{}) {
-		t.Error("no address is every address")
+	if !beyondLoopback(&net.TCPAddr{}) {
+		t.Error("an address without IP counts as loopback")
 	}
 }
 
-func TestContradictions(t *testing.T) {
+func TestContradictoryOptionsAreRefused(t *testing.T) {
 	acme := ACME{Domains: []string{"photos.example"}}
 	for want, o := range map[string]Options{
 		"needs its key":              {Cert: "c"},

@@ -45,7 +45,7 @@ func (s *Server) newHTTP() *http.Server {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     s.o.ErrorLog,
 		ConnState:                    s.o.ConnState,
-		ConnContext:                  visit,
+		ConnContext:                  withVisitor,
 	}
 	if s.transport != nil {
 		srv.TLSConfig = &tls.Config{

@@ -94,7 +94,7 @@ func (t *tlsReloader) reload() error {
 	}
 	t.current.Store(next)
 	if now != nil {
-		t.log.Info("certificates were read again", "until", t.end())
+		t.log.Info("certificates were read again", "until", t.expiry())
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (t *tlsReloader) load(files [3][]byte) (*loaded, error) {
 	next := &loaded{config: config}
 	if t.acme != nil {
 		config.GetCertificate = t.acme.certificate
-		next.challenge = &tls.Config{MinVersion: minTLS, NextProtos: []string{acme.ALPNProto}, GetCertificate: t.acme.prove}
+		next.challenge = &tls.Config{MinVersion: minTLS, NextProtos: []string{acme.ALPNProto}, GetCertificate: t.acme.challengeCertificate}
 	} else {
 		pair, err := tls.X509KeyPair(files[0], files[1])
 		if err != nil {
@@ -132,13 +132,13 @@ func (t *tlsReloader) watch(done <-chan struct{}) {
 	}
 	tick := time.NewTicker(pollTime)
 	defer tick.Stop()
-	told := ""
+	lastError := ""
 	for {
 		// Report the same error only once.
 		if err := t.reload(); err == nil {
-			told = ""
-		} else if err.Error() != told {
-			told = err.Error()
+			lastError = ""
+		} else if err.Error() != lastError {
+			lastError = err.Error()
 			t.log.Error("certificates are kept as they were", "error", err)
 		}
 		t.tellExpiry(time.Now())
@@ -151,7 +151,7 @@ func (t *tlsReloader) watch(done <-chan struct{}) {
 }
 
 func (t *tlsReloader) tellExpiry(now time.Time) {
-	end := t.end()
+	end := t.expiry()
 	if end.IsZero() || end.Equal(t.warned) || end.Sub(now) > expirySoon {
 		return
 	}
@@ -159,14 +159,14 @@ func (t *tlsReloader) tellExpiry(now time.Time) {
 	t.log.Warn("the certificate expires soon", "until", end)
 }
 
-func (t *tlsReloader) end() time.Time {
+func (t *tlsReloader) expiry() time.Time {
 	if t.acme != nil {
-		return t.acme.end()
+		return t.acme.expiry()
 	}
 	return t.current.Load().leaf.NotAfter
 }
 
-func (t *tlsReloader) names(name string) bool {
+func (t *tlsReloader) validFor(name string) bool {
 	leaf := t.current.Load().leaf
 	return leaf != nil && leaf.VerifyHostname(name) == nil
 }

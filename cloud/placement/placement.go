@@ -57,7 +57,7 @@ type Map struct {
 	hashes []uint64
 }
 
-// New returns a Map of nodes in any order.
+// New returns a Map of nodes, whose order has no effect.
 func New(nodes []Node) *Map {
 	m := &Map{nodes: slices.Clone(nodes)}
 	slices.SortFunc(m.nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })

@@ -59,7 +59,7 @@ func TestCacheIsBoundedAndEvictsLeastUsed(t *testing.T) {
 	}
 	active(t, s, b.key, b)
 	if s.Stats().Misses != 0 {
-		t.Error("what was used lately was evicted")
+		t.Error("a recently used index was evicted")
 	}
 	active(t, s, a.key, a)
 	if st := s.Stats(); st.Misses != int64(len(a.m.Segments)) || st.CacheBytes != 2*size {
@@ -116,7 +116,7 @@ func TestOpenIndexesAreNotEvicted(t *testing.T) {
 	}
 	for i := range a.m.Segments {
 		if _, err := os.Stat(cachePath(data, a, i)); err != nil {
-			t.Errorf("open, and gone: %v", err)
+			t.Errorf("an open index was evicted: %v", err)
 		}
 	}
 	open.Release()
@@ -276,7 +276,7 @@ func TestUnreachableStorageKeepsOpenIndexes(t *testing.T) {
 		}
 	}
 	if string(open.Segments()[0]) != string(x.bytes[0]) {
-		t.Error("what was open has changed")
+		t.Error("an open index has changed")
 	}
 	again, err := s.Open(t.Context(), x.key, x.m, indexdir.MemoryMap, nil)
 	if err != nil {

@@ -209,7 +209,7 @@ func life(t *testing.T, b store.Backend, tenant string) {
 		t.Errorf("deleted, and %d is active", got)
 	}
 	if !bytes.Equal(open.Segments()[0], second.bytes[0]) {
-		t.Error("what was open has changed")
+		t.Error("an open index has changed")
 	}
 	open.Release()
 	if err := b.Delete(t.Context(), k); !errors.Is(err, store.ErrNotFound) {

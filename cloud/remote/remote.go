@@ -14,7 +14,8 @@
 // The storage holds all durable data. The bounded cache evicts the least
 // recently used segments, except those of open indexes. Several processes may
 // share a prefix. If two processes activate at the same time, one writes
-// version N+1 and the other N+2. Versions are removed in ascending order.
+// version N+1 and the other N+2. Versions are removed in ascending order, so that
+// no old manifest becomes active.
 package remote
 
 import (
@@ -247,9 +248,8 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress returns the store in the bucket at an address. `credentials`
-// names a file with credentials. If `credentials` is "", OpenAddress reads
-// environment variables.
+// OpenAddress returns the store in the bucket at an address. Function
+// blob.Credentials reads `credentials`.
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)
 	if err != nil {

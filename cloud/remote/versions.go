@@ -38,10 +38,10 @@ func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) 
 			return b, err
 		}
 	}
-	return nil, changing(k)
+	return nil, errChanging(k)
 }
 
-func changing(k store.IndexRef) error {
+func errChanging(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
@@ -71,7 +71,7 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 			return err
 		}
 	}
-	return changing(k)
+	return errChanging(k)
 }
 
 var errDone = errors.New("nothing is left to do")
@@ -116,7 +116,7 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	var previous []byte // the active manifest, or empty (a tombstone)
 	already := false
 	if err := s.commit(ctx, k, b, func(x *indexObjects) error {
-		if err := x.holds(m); err != nil || !x.active() {
+		if err := x.checkHolds(m); err != nil || !x.active() {
 			return err
 		}
 		now, err := s.Manifest(ctx, k)
@@ -139,7 +139,7 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	if err != nil {
 		return nil // the manifest is active, and a scrub would report damage
 	}
-	if fault := x.holds(m); fault != nil {
+	if fault := x.checkHolds(m); fault != nil {
 		back := s.commit(ctx, k, previous, func(x *indexObjects) error {
 			if now, err := s.Manifest(ctx, k); err != nil || string(now) != string(b) {
 				return errDone // another process has replaced the manifest
@@ -151,7 +151,7 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	return nil
 }
 
-func (x *indexObjects) holds(m *cpar.Manifest) error {
+func (x *indexObjects) checkHolds(m *cpar.Manifest) error {
 	sizes := map[cpar.Digest]int64{}
 	for _, seg := range x.segments {
 		sizes[seg.Digest] = seg.Bytes
@@ -205,8 +205,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	return nil
 }
 
-// Sweep implements store.Backend. It removes replaced versions and tombstones
-// without other objects, once they are older than inFlight.
+// Sweep implements store.Backend. It removes versions whose replacement is older
+// than inFlight, and tombstones of that age without other objects.
 func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Swept, error) {
 	if latest := time.Now().Add(-inFlight); before.After(latest) {
 		before = latest

@@ -136,7 +136,7 @@ func TestRowsAreFoundInAnyDivision(t *testing.T) {
 	}
 }
 
-func TestLists(t *testing.T) {
+func TestInvertedFileIsLoaded(t *testing.T) {
 	p := lists(0, 1, 5)
 	x, err := Load(p.m, p.segments)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // operandWords is the maximum number of 64-bit words prepared per request at a
-// time. A tile of twelve rows reads them once from a cache. With more words, a
-// pass reads more adjacent rows of a group, and writes more adjacent words of
-// replies.
+// time. Twelve rows of the index share one read of these words, which may
+// therefore exceed the L2 cache. With fewer words, the reads of groups and the
+// writes to replies would be shorter.
 const operandWords = 6144
 
 type workspace struct {
@@ -70,7 +70,7 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies, requests []
 			}
 			tiles[t].Times(w.sums[t*mod48.TileRows:][:mod48.TileRows], now[:count], ahead[:count])
 		}
-		// Replies exceed caches, so write neighbouring words together.
+		// Replies do not fit in caches, so write neighbouring words together.
 		for i := range count {
 			from := (at+i)*k + rows[0]
 			mod48.Pack(x.modulus, replies, from*lattice.WordBytes, [][]uint64{addends[from:][:len(tiles)]}, w.sums[i:], mod48.TileRows)

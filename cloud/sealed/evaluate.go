@@ -25,9 +25,9 @@ func BatchSize() int64 {
 	return 4
 }
 
-// evaluate multiplies the records of one section by the first of the requests'
-// matrices, and writes packed words to the start of replies. It removes both from
-// the slices. It reads every group of records once for each sixteen requests.
+// evaluate multiplies the records of one section by the first matrix of each
+// request, and writes packed words to the start of each reply. Then it cuts both
+// off the slices. It reads every group of records once for each sixteen requests.
 func (x *Index) evaluate(ctx context.Context, workers int, replies, matrices [][]byte) error {
 	size := len(x.groups) * x.params.Records() * lattice.WordBytes
 	for _, b := range matrices {

@@ -36,7 +36,7 @@ func LoadShard(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, e
 	if err != nil {
 		return nil, err
 	}
-	x, err := newParts(p, m, some, segments)
+	x, err := openSections(p, m, some, segments)
 	if err == nil && some.Whole() && x.Records() != int(m.Records) {
 		err = fmt.Errorf("%w: %d records in its groups, its manifest says %d", cpar.ErrCorrupt, x.Records(), m.Records)
 	}
@@ -88,8 +88,8 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 // decode decodes a client's request. Errors wrap cpar.ErrInput.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	var params []lattice.Params
-	for _, part := range x.parts() {
-		params = append(params, part.params)
+	for _, section := range x.sections() {
+		params = append(params, section.params)
 	}
 	if len(params) == 0 {
 		return nil, fmt.Errorf("%w: the index has no records", cpar.ErrInput)

@@ -9,10 +9,10 @@ import (
 	"cpar/internal/lattice"
 )
 
-// newParts opens an index or a shard. Every index has an open section, to which
-// records can be added. It may also have a clustered section, whose records are
-// divided into hidden cells.
-func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
+// openSections opens an index or a shard. Every index has an open section, to
+// which records can be added. It may also have a clustered section, whose records
+// are divided into hidden cells.
+func openSections(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {
 		cell = p.Clustered.SlotDim() - lattice.SlotDim(0)
@@ -20,9 +20,9 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 	if p.Open.Dim != int(m.Dim) || cell != int(m.Dim) {
 		return nil, fmt.Errorf("%w: sealed parameters for %d and %d coordinates, its manifest says %d", cpar.ErrCorrupt, p.Open.Dim, cell, m.Dim)
 	}
-	open, clustered := &found{params: p.Open}, &found{params: p.Open}
+	open, clustered := &sectionGroups{params: p.Open}, &sectionGroups{params: p.Open}
 	if p.Clustered != nil {
-		clustered = &found{params: *p.Clustered, rows: p.Rows()}
+		clustered = &sectionGroups{params: *p.Clustered, rows: p.Rows()}
 	}
 	for i, needed := range some.Needs(m) {
 		s := m.Segments[i]
@@ -49,8 +49,8 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 	return x, err
 }
 
-// A found collects the groups of one section.
-type found struct {
+// A sectionGroups collects the groups of one section from its segments.
+type sectionGroups struct {
 	params lattice.Params
 	rows   int              // rows in the clustered section; 0 in the open section
 	groups int              // groups seen so far, loaded or not
@@ -58,31 +58,31 @@ type found struct {
 	here   []*lattice.Group // loaded groups
 }
 
-func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
-	n := int(s.Bytes) / f.params.GroupSize()
+func (g *sectionGroups) add(s cpar.Segment, b []byte, needed bool) error {
+	n := int(s.Bytes) / g.params.GroupSize()
 	if needed {
-		some, err := decodeGroups(f.params, b)
+		some, err := decodeGroups(g.params, b)
 		if err != nil {
 			return err
 		}
-		if len(f.here) == 0 {
-			f.first = f.groups
+		if len(g.here) == 0 {
+			g.first = g.groups
 		}
-		f.here = append(f.here, some...)
+		g.here = append(g.here, some...)
 	}
-	f.groups += n
+	g.groups += n
 	return nil
 }
 
-// parts returns the sections that have groups in any shard, in their order in
+// sections returns the sections that have groups in any shard, in their order in
 // requests and replies.
-func (x *Index) parts() (parts []*Index) {
-	for _, part := range []*Index{x.clustered, x} {
-		if part != nil && part.asked {
-			parts = append(parts, part)
+func (x *Index) sections() (sections []*Index) {
+	for _, section := range []*Index{x.clustered, x} {
+		if section != nil && section.asked {
+			sections = append(sections, section)
 		}
 	}
-	return parts
+	return sections
 }
 
 func (x *Index) joined() lattice.State {
@@ -93,9 +93,9 @@ func (x *Index) joined() lattice.State {
 }
 
 func (x *Index) size() (groups int, bytes uint64) {
-	for _, part := range x.parts() {
-		groups += len(part.groups)
-		bytes += uint64(len(part.groups) * part.params.GroupSize())
+	for _, section := range x.sections() {
+		groups += len(section.groups)
+		bytes += uint64(len(section.groups) * section.params.GroupSize())
 	}
 	return groups, bytes
 }
@@ -113,8 +113,8 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 		replies[i] = a.AppendBinary(x.params, nil, groups)
 		words[i], matrices[i] = replies[i][x.params.ReplySize(0):], q.Matrix
 	}
-	for _, part := range x.parts() {
-		if err := part.evaluate(ctx, workers, words, matrices); err != nil {
+	for _, section := range x.sections() {
+		if err := section.evaluate(ctx, workers, words, matrices); err != nil {
 			return nil, err
 		}
 	}

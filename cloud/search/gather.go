@@ -10,8 +10,9 @@ import (
 	"cpar/internal/topk"
 )
 
-// A chunk is n records, at most longestChunk, that one request visits. They are
-// in `list`, in ascending order, or, if it is nil, consecutive from `first` on.
+// A chunk is n records, at most longestChunk, that one request visits. Field list
+// contains them in ascending order. If it is nil, they are consecutive from
+// `first` on.
 type chunk struct {
 	first, n uint32
 	list     []uint32

@@ -208,7 +208,7 @@ func (p *plain) Distance(plane uint32) float64 {
 	return float64(max(d, -d))
 }
 
-func TestBestBin(t *testing.T) {
+func TestBestBinMatchesPlainDistances(t *testing.T) {
 	x := fakeIndex(t, 1000, 20, 8)
 	for seed := range uint64(20) {
 		q := request(x, by(cpar.SearchBestBin, 100), seed)
@@ -250,7 +250,7 @@ func (f *fuse) Err() error {
 	return nil
 }
 
-func TestCanceled(t *testing.T) {
+func TestCanceledSearchesEnd(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1), request(x, by(cpar.SearchByRank, 1000), 1), request(x, params(cpar.SchemeCPAR, 1000), 1)} {
 		for _, workers := range []int{1, 3} {

@@ -27,7 +27,7 @@ func TestSharedBatchEqualsSingles(t *testing.T) {
 	all := append(allKinds(x, 1), allKinds(x, 100)...)
 	all[7].Vector = nil
 	gate := admission.New(admission.Limits{Turns: 1, Wait: time.Minute})
-	passes := batch.New(gate, batch.Options[int, *cpar.Request, *cpar.Reply]{
+	runner := batch.New(gate, batch.Options[int, *cpar.Request, *cpar.Reply]{
 		Run: together, MaxWeight: 16, Weight: func(*cpar.Request) int64 { return 1 },
 		RetryAlone: func(err error) bool { return errors.Is(err, cpar.ErrInput) },
 	})
@@ -39,7 +39,7 @@ func TestSharedBatchEqualsSingles(t *testing.T) {
 	for i, q := range all {
 		waiting.Go(func() {
 			want, alone := together(t.Context(), 0, []*cpar.Request{q})
-			got, err := passes.Answer(t.Context(), "", 0, []*cpar.Request{q})
+			got, err := runner.Answer(t.Context(), "", 0, []*cpar.Request{q})
 			if i == 7 {
 				if err == nil || alone == nil || err.Error() != alone.Error() {
 					t.Errorf("the bad one: %v, alone %v", err, alone)

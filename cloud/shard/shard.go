@@ -36,14 +36,14 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 }
 
 // Split divides an index into shards. Each shard except the last has at least
-// `least` bytes of vector segments. A single shard is the zero Range. The
-// result depends only on the arguments.
-func Split(m *cpar.Manifest, least uint64) []Range {
+// minBytes bytes of vector segments. A single shard is the zero Range. The result
+// depends only on the arguments.
+func Split(m *cpar.Manifest, minBytes uint64) []Range {
 	var out []Range
 	first, sum := 0, uint64(0)
 	all := vectors(m)
 	for i, bytes := range all {
-		if sum += bytes; sum >= least || i+1 == len(all) {
+		if sum += bytes; sum >= minBytes || i+1 == len(all) {
 			out = append(out, Range{first, i + 1})
 			first, sum = i+1, 0
 		}

@@ -71,9 +71,8 @@ func isFault(err error) bool {
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// verify reads a stored segment and returns its size. Unless `pace` is nil,
-// verify calls it before each read with the maximum length of the read.
-func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
+// verify reads a stored segment and returns its size.
+func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace album.Pace) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {
 		return 0, err

@@ -12,10 +12,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CheckIndex reads an active index and returns the first fault. Unless `pace`
-// is nil, CheckIndex calls it before each read with the maximum length of the
-// read.
-func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
+// CheckIndex reads an active index and returns the first fault.
+func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace album.Pace) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {
 		return err
@@ -38,7 +36,7 @@ func (f *segmentFault) Error() string {
 }
 func (f *segmentFault) Unwrap() error { return f.err }
 
-func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, pace func(context.Context, int) error) error {
+func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, pace album.Pace) error {
 	size, err := verify(ctx, b, k, seg.Digest, pace)
 	if errors.Is(err, ErrNotFound) {
 		err = fmt.Errorf("%w: %w", cpar.ErrCorrupt, indexdir.ErrMissing)
@@ -76,7 +74,7 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 
 // checkAlbums reads the albums of all tenants and reports each album, with its
 // first fault if it has one.
-func checkAlbums(ctx context.Context, b Backend, albums *album.Store, mark bool, pace func(context.Context, int) error, report func(Info)) error {
+func checkAlbums(ctx context.Context, b Backend, albums *album.Store, mark bool, pace album.Pace, report func(Info)) error {
 	tenants, err := b.Tenants(ctx)
 	for _, tenant := range tenants {
 		if ctx.Err() != nil {

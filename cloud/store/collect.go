@@ -21,7 +21,8 @@ type Collection struct {
 	Albums album.Collection
 }
 
-// Before limits Collect to data that are older than a time of each kind.
+// Before contains, for each kind of data, the time before which Collect removes
+// it.
 type Before struct {
 	Deleted time.Time // for deleted blobs, the time of deletion
 	Unnamed time.Time // for uploads that nothing names, the time of upload
@@ -29,8 +30,8 @@ type Before struct {
 }
 
 // Collect removes segments that no active manifest names, deleted blobs of
-// albums, interrupted uploads of blobs, and remains of interrupted writes. With
-// dry it only counts. The backend may be in use. Collect joins errors.
+// albums, interrupted uploads of blobs, and remains of interrupted writes. If
+// `dry` is set, it only counts. The backend may be in use. Collect joins errors.
 func Collect(ctx context.Context, b Backend, before Before, dry bool, progress func(done, total int)) (Collection, error) {
 	return collect(ctx, b, album.New(b.Albums(), album.Options{}), before, dry, progress)
 }

@@ -27,7 +27,7 @@ type Copied struct {
 }
 
 // Copy copies one generation (version) of each active index, and all albums. A
-// server may use backend from meanwhile. Copy skips existing segments and checks
+// server may use backend `from` meanwhile. Copy skips existing segments and checks
 // every digest.
 func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: from, to: to}

@@ -124,8 +124,8 @@ func TestPushReplacesFolderInPlaceOfSegment(t *testing.T) {
 	}
 }
 
-// Whatever byte of a stored index changes, a cold request finds damage to the
-// index and no fault of the request.
+// If any byte of a stored index changes, a request that loads the index reports
+// damage to the index, not a faulty request.
 func TestCorruptedIndexIsNoFaultOfTheRequest(t *testing.T) {
 	o := built(t, 1, 1)
 	k := store.IndexRef{Index: o.m.ID}

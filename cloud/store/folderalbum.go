@@ -151,7 +151,7 @@ func (f folderAlbums) List(ctx context.Context, tenant, folder string) iter.Seq2
 				info, err = d.Info()
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // removed meanwhile, unlike the rest of the list
+				return nil // the file was removed meanwhile, so list the others
 			}
 			if err != nil || info == nil {
 				return err

@@ -37,7 +37,7 @@ func TestTenantsAreSeparate(t *testing.T) {
 			}
 		}
 		if list, err := s.List(context.Background(), ""); err != nil || len(list) != 0 {
-			t.Errorf("nobody has %v, %v", list, err)
+			t.Errorf("without a tenant there are %v, %v", list, err)
 		}
 		s.Close()
 		if s, err = store.Open(data, loader, store.Options{}); err != nil {
@@ -49,7 +49,7 @@ func TestTenantsAreSeparate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(context.Background(), keys[0]); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("deleted, and it answers %v", err)
+		t.Errorf("a deleted index answers %v", err)
 	}
 	h, err := s.Get(context.Background(), keys[1])
 	if err != nil {

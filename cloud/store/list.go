@@ -11,7 +11,7 @@ import (
 type Info struct {
 	Tenant string
 	// Album is the id of an album, "log" for the log of all albums of the tenant,
-	// or "" for an index. An album has no ID and Scheme.
+	// or "" for an index. An album has no ID or Scheme.
 	Album   string
 	ID      cpar.IndexID
 	Scheme  cpar.Scheme

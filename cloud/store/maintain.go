@@ -17,7 +17,7 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		// At the start, all older writes have ended with their process. Allow a
+		// Writes from before the start have ended with their process. Allow a
 		// second, because file times are coarse.
 		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {

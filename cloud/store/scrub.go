@@ -13,12 +13,13 @@ import (
 	"golang.org/x/time/rate"
 
 	"cpar"
+	"cpar/cloud/album"
 	"cpar/internal/indexdir"
 )
 
-// A scrub reads every active index at a bounded rate, from the backend and then
-// in memory, to find damage. It also finds indexes that were repaired
-// externally.
+// A scrub reads every active index (from the backend and then in memory) and all
+// albums at a bounded rate to find damage. It also finds indexes that were
+// repaired externally.
 
 const scrubPiece = 256 << 10
 
@@ -44,7 +45,7 @@ func (s *Store[T]) scrub(ctx context.Context) {
 	}
 }
 
-func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, int) error) {
+func (s *Store[T]) scrubRound(ctx context.Context, pace album.Pace) {
 	keys, err := AllKeys(ctx, s.backend)
 	for i, k := range keys {
 		s.mu.Lock()
@@ -74,7 +75,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 }
 
 // scrubIndex reads one index and records damage. It returns other errors.
-func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
+func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace album.Pace) error {
 	for {
 		before, err := s.backend.Manifest(ctx, k)
 		if errors.Is(err, ErrNotFound) {
@@ -85,7 +86,7 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 		}
 		if err == nil {
 			err = s.scrubMemory(ctx, k, pace)
-			s.well(ctx, k, before)
+			s.clearDamage(ctx, k, before)
 			return err
 		}
 		if errors.Is(err, ErrNotFound) {
@@ -133,9 +134,9 @@ func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (a
 	return false, nil
 }
 
-// well clears the recorded damage of an index. The caller has found manifest b
+// clearDamage clears the recorded damage of an index. The caller has found manifest b
 // and its segments intact.
-func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
+func (s *Store[T]) clearDamage(ctx context.Context, k IndexRef, b []byte) {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
 	damage := e != nil && e.damage != nil
@@ -156,7 +157,7 @@ func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 
 // scrubMemory reads the loaded bytes of an index. If they have changed, it
 // unloads the index.
-func (s *Store[T]) scrubMemory(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
+func (s *Store[T]) scrubMemory(ctx context.Context, k IndexRef, pace album.Pace) error {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
 	var open *loadedIndex[T]
@@ -191,7 +192,7 @@ var (
 )
 
 // digestOf returns the digest of b, or an error for an unreadable memory map.
-func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) error) (d cpar.Digest, err error) {
+func digestOf(ctx context.Context, b []byte, pace album.Pace) (d cpar.Digest, err error) {
 	h := sha256.New()
 	var fault error
 	for len(b) > 0 && err == nil && fault == nil {

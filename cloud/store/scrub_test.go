@@ -301,8 +301,8 @@ func TestRepairedIndexReturnsToService(t *testing.T) {
 	}
 }
 
-// Only the reading call fails. Then the files are checked.
-func TestMapFault(t *testing.T) {
+// Only the call that reads the map fails. Then the store checks the files.
+func TestMapFaultUnloadsTheIndex(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on this system")
 	}

@@ -10,7 +10,7 @@
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
-// The store reads only manifests. A Loader builds the data for searches at
+// The store decodes only manifests. A Loader builds the data for searches at
 // activation or at the first request to an index. An index that is replaced or
 // deleted during a search stays in memory until the last Handle is released.
 // Requests to a damaged index get ErrDamaged until it is pushed again.
@@ -80,12 +80,10 @@ type Options struct {
 	// never activated. Another pending index replaces the index whose last
 	// upload is oldest. The default is 256.
 	MaxPending int
-	// Quota returns a tenant's storage limit in bytes, or 0 for no limit. If
-	// Quota is nil, there are no limits.
-	Quota func(tenant string) int64
-	// AlbumMemory is Memory of package album's Options.
+	// Quota, AlbumMemory and AlbumStates set Quota, Memory and States in
+	// album.Options.
+	Quota       func(tenant string) int64
 	AlbumMemory func(ctx context.Context, tenant string, n int64) (release func(), err error)
-	// AlbumStates bounds the memory of albums' states (album.Options.States).
 	AlbumStates int64
 	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory

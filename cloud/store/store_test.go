@@ -257,7 +257,7 @@ func TestMissingListsSegmentOnce(t *testing.T) {
 	}
 }
 
-func TestAtTheSameTime(t *testing.T) {
+func TestConcurrentOperations(t *testing.T) {
 	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
 		t.Run(memory.String(), func(t *testing.T) { atTheSameTime(t, memory) })
 	}

@@ -127,8 +127,8 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	}
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
 	in := io.MultiReader(bounded, atEnd(func() { x.Lock(); unlock = x.Unlock }))
-	// A client that leaves ends r, and must not interrupt the storing of complete
-	// bytes, because nothing might count them.
+	// If the client leaves, reading r fails. Do not also cancel Put, because it may
+	// store complete bytes that nothing would count.
 	stay := context.WithoutCancel(ctx)
 	put := func() (int64, error) {
 		err := s.backend.Put(stay, k, d, size, in)

@@ -42,6 +42,7 @@ type account struct {
 // can run out of files.
 const fileBytes = 4096
 
+// A use counts the segments and running uploads of one index.
 type use struct {
 	active       bool
 	files        int   // counted separately, because a segment may be empty
@@ -189,7 +190,7 @@ func (sum *Usage) add(u *use, sign int64) {
 	}
 }
 
-// reserve makes an upload of at most n bytes of segment d part of the usage. The
+// reserve counts an upload of at most n bytes of segment d towards the usage. The
 // caller calls end with the numbers of files and bytes added. Concurrent uploads
 // of the same segment count once.
 func (s *Store[T]) reserve(ctx context.Context, k IndexRef, d cpar.Digest, n int64) (x *sending, end func(files int, added int64), err error) {

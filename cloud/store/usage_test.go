@@ -139,7 +139,7 @@ func TestUploadsInProgressStay(t *testing.T) {
 	send[1].Close()
 	uploads.Wait()
 	if _, ok, _ := s.HasSegment(t.Context(), store.IndexRef{Index: cpar.IndexID{0}}, sha256.Sum256([]byte{0})); ok {
-		t.Error("the one that had ended is still there")
+		t.Error("the upload that had ended was not removed")
 	}
 }
 

@@ -119,7 +119,7 @@ func everything(t *testing.T) (*Metrics, http.Handler) {
 	return m, Options{}.handler(m, ready)
 }
 
-func TestExposition(t *testing.T) {
+func TestMetricsAreExposed(t *testing.T) {
 	_, h := everything(t)
 	got := exposed(t, h)
 	for _, k := range []struct {
@@ -203,7 +203,7 @@ func TestExposition(t *testing.T) {
 	}
 	h4 := got["cpar_pass_requests"].GetMetric()[0].GetHistogram()
 	if h4.GetSampleSum() != 300 || h4.GetBucket()[2].GetUpperBound() != 4 || h4.GetBucket()[2].GetCumulativeCount() != 3 || h4.GetBucket()[6].GetCumulativeCount() != 3 {
-		t.Errorf("passes: %v", h4)
+		t.Errorf("batches: %v", h4)
 	}
 	if got["go_goroutines"] == nil || runtime.GOOS == "linux" && got["process_open_fds"] == nil {
 		t.Error("nothing of the runtime or the process")

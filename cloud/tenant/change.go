@@ -87,7 +87,7 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
-		t, err := f.known(name)
+		t, err := f.existing(name)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Dura
 func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Tenant, error) {
 	var changed Tenant
 	err := e.change(ctx, func(f *file) error {
-		t, err := f.known(name)
+		t, err := f.existing(name)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {
-		t, err := f.known(name)
+		t, err := f.existing(name)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (f *file) find(name string) *Tenant {
 	return nil
 }
 
-func (f *file) known(name string) (*Tenant, error) {
+func (f *file) existing(name string) (*Tenant, error) {
 	if t := f.find(name); t != nil {
 		return t, nil
 	}

@@ -165,7 +165,7 @@ func TestDamagedRegistryRefusesAll(t *testing.T) {
 	}
 	again, _ := open(t, data)
 	if !again.Needed() {
-		t.Error("after a start without the file, tenants' data is there and nobody needs a token")
+		t.Error("after a start with tenants' data but without the file, no token is needed")
 	}
 	if beyond, err := Open(t.TempDir(), true, nil); err != nil || !beyond.Needed() {
 		t.Errorf("strangers reach it: %v", err)

@@ -66,12 +66,12 @@ func (w *writer) write(ctx context.Context, c *cparhttp.Client) {
 // A daemon killed at random moments loses nothing that it acknowledged.
 func TestAlbumSurvivesKills(t *testing.T) {
 	t.Parallel()
-	for where, place := range map[string]func() buckettest.Endpoint{
-		"a folder": func() buckettest.Endpoint { return buckettest.Endpoint{} },
-		"a bucket": func() buckettest.Endpoint { return buckettest.Versity(t).Endpoint },
+	for where, place := range map[string]func(*testing.T) buckettest.Endpoint{
+		"a folder": func(*testing.T) buckettest.Endpoint { return buckettest.Endpoint{} },
+		"a bucket": func(t *testing.T) buckettest.Endpoint { return buckettest.Versity(t).Endpoint },
 	} {
 		t.Run(where, func(t *testing.T) {
-			d := &remoteDaemon{t: t, place: place(), data: filepath.Join(t.TempDir(), "data")}
+			d := &remoteDaemon{t: t, place: place(t), data: filepath.Join(t.TempDir(), "data")}
 			var writers []*writer
 			for n := range 4 {
 				w := &writer{n: n, may: map[string][]string{"kopia.maintenance": {""}}}

@@ -138,7 +138,7 @@ func printChecked(w io.Writer, list []store.Info, damaged int) error {
 	return err
 }
 
-// named returns the id of an index with its tenant in front.
+// named returns the id of an index or album, preceded by its tenant.
 func named(x store.Info) string {
 	name := x.ID.String()
 	if x.Album != "" {

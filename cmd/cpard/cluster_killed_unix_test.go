@@ -105,11 +105,11 @@ func TestClusterUploadsKilled(t *testing.T) {
 		}
 		err := <-done
 		if unknown && err != nil {
-			t.Errorf("round %d: while the storage is away nothing is served, though nothing else is acknowledged: %v", round, err)
+			t.Errorf("round %d: while the storage is away nothing is served, although no other operation was acknowledged: %v", round, err)
 		}
 		for router := range 2 {
 			if got := is(router, time.Minute); err == nil && got != next || got != active && got != next {
-				t.Fatalf("round %d: %d was active and %d was to be (%v); router %d has %d", round, active, next, err, router, got)
+				t.Fatalf("round %d: %d was active and %d was requested (%v); router %d has %d", round, active, next, err, router, got)
 			}
 		}
 		if err != nil {

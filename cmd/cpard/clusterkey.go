@@ -15,10 +15,10 @@ import (
 	"cpar/internal/exitcode"
 )
 
-// mayDo is the nats-server configuration that lets only the cluster's nodes
+// userConfig is the nats-server configuration that lets only the cluster's nodes
 // send requests, reply, and use the JetStream bucket with the active
 // generations.
-const mayDo = `authorization { users: [ { nkey: %s, permissions: {
+const userConfig = `authorization { users: [ { nkey: %s, permissions: {
   publish: ["cpar.>", "_INBOX.>", "$JS.API.>", "$JS.FC.>", "$JS.ACK.>", "$KV.cpar-active.>"]
   subscribe: ["cpar.>", "_INBOX.>"]
 } } ] }
@@ -43,7 +43,7 @@ NATS servers need none.`,
 			if err != nil {
 				return fmt.Errorf("the nkey in %s: %w", o.Cluster.Seed, err)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), mayDo, public)
+			_, err = fmt.Fprintf(c.OutOrStdout(), userConfig, public)
 			return err
 		},
 	}, &o, "nats-seed")

@@ -48,14 +48,14 @@ func TestClusterKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := key(); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("of no seed: %q, %v", out, err)
+		t.Errorf("a file without a seed: %q, %v", out, err)
 	}
 	// Other tests run with servers that allow the same.
 	source, err := os.ReadFile("../../internal/testing/natstest/natstest.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(source), mayDo) {
+	if !strings.Contains(string(source), userConfig) {
 		t.Error("package natstest has other permissions")
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,7 +92,7 @@ func (d *doctorFlags) checkSettings(c *cobra.Command, file string) {
 	}
 	switch {
 	case err != nil:
-		d.Fail("settings", orElse(hint.Of(err), "see what applies: cpard config"), err)
+		d.Fail("settings", cmp.Or(hint.Of(err), "see what applies: cpard config"), err)
 	case path == "":
 		d.OK("settings", "from flags and the environment; there is no file")
 	default:
@@ -104,13 +105,6 @@ func (d *doctorFlags) checkSettings(c *cobra.Command, file string) {
 			d.Warn("settings", "for the settings, see cpard config --help", "$%s is no setting and is ignored", sanitize.Text(name))
 		}
 	}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func (d *doctorFlags) checkData() {
@@ -158,7 +152,7 @@ func (d *doctorFlags) checkNetwork() {
 	tenants, err := tenant.Open(d.Data, false, nil)
 	switch {
 	case err != nil:
-		d.Fail("tenants", orElse(hint.Of(err), "take the registry from a backup"), err)
+		d.Fail("tenants", cmp.Or(hint.Of(err), "take the registry from a backup"), err)
 		return
 	case tenants.Needed():
 		n.Tenants = true

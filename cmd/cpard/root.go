@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/cloud/tenant"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/manpage"
@@ -67,6 +68,13 @@ func oneNode(_ *cobra.Command, args []string) error {
 		return exitcode.UsageError(errors.New("which node?"))
 	}
 	return nil
+}
+
+func oneName(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return exitcode.UsageError(fmt.Errorf("%s needs the name of a tenant", c.CommandPath()))
+	}
+	return tenant.CheckName(args[0])
 }
 
 func noArguments(c *cobra.Command, args []string) error {

@@ -75,23 +75,19 @@ func (f *tenantFlags) add(c *cobra.Command, writes bool) *cobra.Command {
 	}
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := f.open(); err != nil {
+		f.editor.Data = f.o.Data
+		if f.tokenFile != "" {
+			if _, err := os.Lstat(f.tokenFile); err == nil {
+				return f.tokenFileExists()
+			}
+			f.editor.Keep = f.keep
+		}
+		if err := needData(f.o.Data); err != nil {
 			return err
 		}
 		return run(c, args)
 	}
 	return jsonFlag(addFlags(c, &f.o, "data", "store", "store-credentials"), &f.asJSON)
-}
-
-func (f *tenantFlags) open() error {
-	f.editor.Data = f.o.Data
-	if f.tokenFile != "" {
-		if _, err := os.Lstat(f.tokenFile); err == nil {
-			return f.tokenFileExists()
-		}
-		f.editor.Keep = f.keep
-	}
-	return needData(f.o.Data)
 }
 
 func (f *tenantFlags) tokenFileExists() error {
@@ -101,13 +97,13 @@ func (f *tenantFlags) tokenFileExists() error {
 // keep writes a token into the file of --token-file, readable only by the user.
 func (f *tenantFlags) keep(token bearer.Token) error {
 	err := durable.WriteNew(durable.OS, f.tokenFile, []byte(token.Reveal()+"\n"), 0o600)
-	if errors.Is(err, fs.ErrExist) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
 		return f.tokenFileExists()
 	}
-	if err != nil {
-		return fmt.Errorf("keeping the token: %w", err)
-	}
-	return nil
+	return fmt.Errorf("keeping the token: %w", err)
 }
 
 func (f *tenantFlags) tokenFileFlag(c *cobra.Command) {
@@ -122,24 +118,20 @@ func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 		f.limits.RequestsPerSecond, err = strconv.ParseFloat(s, 64)
 		return err
 	}), &f.limits.RequestsPerSecond), "rate", "maximum average requests per second, or none")
-	for _, n := range []struct {
-		to         *int
-		name, what string
-	}{
-		{&f.limits.Burst, "burst", "maximum burst of requests beyond the rate, or none"},
-		{&f.limits.Concurrent, "concurrent", "maximum concurrent requests, or none"},
-	} {
+	count := func(to *int, name, what string) {
 		fs.Var(limit(settings.Parsed("0", "number", func(s string) (err error) {
-			*n.to, err = strconv.Atoi(s)
+			*to, err = strconv.Atoi(s)
 			return err
-		}), n.to), n.name, n.what)
+		}), to), name, what)
 	}
+	count(&f.limits.Burst, "burst", "maximum burst of requests beyond the rate, or none")
+	count(&f.limits.Concurrent, "concurrent", "maximum concurrent requests, or none")
 }
 
 // limit returns a flag that accepts a number above 0 or "none". Parameter v
 // parses a number into *to. The word "none" stores tenant.Unlimited there.
 func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
-	set := func(s string) error {
+	return &limitValue{text: "the default", kind: v.Type(), set: func(s string) error {
 		if s == "none" {
 			*to = tenant.Unlimited
 			return nil
@@ -151,8 +143,7 @@ func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
 			return errors.New("it is above 0, or none")
 		}
 		return nil
-	}
-	return &limitValue{text: "the default", kind: v.Type(), set: set}
+	}}
 }
 
 type limitValue struct {
@@ -165,13 +156,6 @@ func (v *limitValue) Type() string   { return v.kind }
 func (v *limitValue) Set(s string) error {
 	v.text = s
 	return v.set(s)
-}
-
-func oneName(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return exitcode.UsageError(fmt.Errorf("%s needs the name of a tenant", c.CommandPath()))
-	}
-	return tenant.CheckName(args[0])
 }
 
 func newTenantAdd() *cobra.Command {
@@ -255,14 +239,14 @@ func newTenantLimit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.print(c, shown(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.would(), t.Name, limitsText(t)) })
+			return f.print(c, newShownTenant(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.dryRunPrefix(), t.Name, limitsText(t)) })
 		},
 	}
 	f.limitFlags(c.Flags())
 	return f.add(c, true)
 }
 
-func (f *tenantFlags) would() string {
+func (f *tenantFlags) dryRunPrefix() string {
 	if f.editor.DryRun {
 		return "dry run: "
 	}
@@ -285,7 +269,7 @@ type shownToken struct {
 	Until   time.Time `json:"until,omitzero"`
 }
 
-func shown(t tenant.Tenant, stored int64) shownTenant {
+func newShownTenant(t tenant.Tenant, stored int64) shownTenant {
 	s := shownTenant{ID: t.ID, Name: t.Name, Limits: t.Resolved(), Stored: stored, Tokens: []shownToken{}}
 	for _, k := range t.Tokens {
 		s.Tokens = append(s.Tokens, shownToken{k.Label, k.Scopes, k.Created, k.Until})
@@ -304,7 +288,7 @@ func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 		Until  time.Time `json:"old_until,omitzero"`
 		New    bool      `json:"new_tenant"`
 		DryRun bool      `json:"dry_run"`
-	}{shown(made.Tenant, 0), made.Label, made.Token.Reveal(), f.tokenFile, made.Until, made.New, f.editor.DryRun}
+	}{newShownTenant(made.Tenant, 0), made.Label, made.Token.Reveal(), f.tokenFile, made.Until, made.New, f.editor.DryRun}
 	if f.tokenFile != "" {
 		out.Token = ""
 	}
@@ -313,12 +297,12 @@ func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 	}
 	w := c.ErrOrStderr()
 	if made.New {
-		fmt.Fprintf(w, "%stenant %s (%s) is new: %s\n", f.would(), out.Name, out.ID, limitsText(made.Tenant))
+		fmt.Fprintf(w, "%stenant %s (%s) is new: %s\n", f.dryRunPrefix(), out.Name, out.ID, limitsText(made.Tenant))
 	}
 	token := made.Tenant.Tokens[len(made.Tenant.Tokens)-1]
-	fmt.Fprintf(w, "%stoken %s may %s\n", f.would(), token.Label, strings.Join(token.Scopes, ","))
+	fmt.Fprintf(w, "%stoken %s may %s\n", f.dryRunPrefix(), token.Label, strings.Join(token.Scopes, ","))
 	if !made.Until.IsZero() {
-		fmt.Fprintf(w, "%sthe previous token ends at %s\n", f.would(), made.Until.Format(time.RFC3339))
+		fmt.Fprintf(w, "%sthe previous token ends at %s\n", f.dryRunPrefix(), made.Until.Format(time.RFC3339))
 	}
 	switch {
 	case f.editor.DryRun:
@@ -374,7 +358,7 @@ its label and its scopes.`,
 				if err != nil {
 					return err
 				}
-				list = append(list, shown(t, stored))
+				list = append(list, newShownTenant(t, stored))
 			}
 			return f.print(c, map[string]any{"tenants": list}, func(w io.Writer) {
 				if len(list) == 0 {

@@ -83,13 +83,13 @@ func (f *tenantFlags) remove(c *cobra.Command, name string) error {
 	return f.print(c, r, func(w io.Writer) {
 		switch {
 		case f.label != "":
-			fmt.Fprintf(w, "%sremoved token %s of tenant %s\n", f.would(), f.label, name)
+			fmt.Fprintf(w, "%sremoved token %s of tenant %s\n", f.dryRunPrefix(), f.label, name)
 		case r.Files == 0:
-			fmt.Fprintf(w, "%sremoved tenant %s (%s), which had stored nothing\n", f.would(), name, r.ID)
+			fmt.Fprintf(w, "%sremoved tenant %s (%s), which had stored nothing\n", f.dryRunPrefix(), name, r.ID)
 		case r.KeptAll:
-			fmt.Fprintf(w, "%sremoved tenant %s (%s); %s stay in %s\n", f.would(), name, r.ID, r.amount(), f.where(r.ID))
+			fmt.Fprintf(w, "%sremoved tenant %s (%s); %s stay in %s\n", f.dryRunPrefix(), name, r.ID, r.amount(), f.where(r.ID))
 		default:
-			fmt.Fprintf(w, "%sremoved tenant %s (%s), with %s\n", f.would(), name, r.ID, r.amount())
+			fmt.Fprintf(w, "%sremoved tenant %s (%s), with %s\n", f.dryRunPrefix(), name, r.ID, r.amount())
 		}
 	})
 }

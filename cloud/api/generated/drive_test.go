@@ -167,12 +167,12 @@ func TestGeneratedClient(t *testing.T) {
 	got, err := c.GetManifestWithResponse(ctx, id)
 	is("manifest", 200, err, got.StatusCode(), got.Body)
 	if !bytes.Equal(got.Body, manifest) {
-		t.Error("another manifest")
+		t.Error("the manifest differs")
 	}
 	segment, err := c.GetSegmentWithResponse(ctx, id, m.Segments[1].Digest.String())
 	is("segment", 200, err, segment.StatusCode(), nil)
 	if !bytes.Equal(segment.Body, segments[1]) {
-		t.Error("another segment")
+		t.Error("the segment differs")
 	}
 
 	q := &cpar.Request{Index: m.ID, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 2, Approx: 1000}, Vector: make([]uint64, 7)}
