@@ -31,6 +31,7 @@ type Owner struct {
 	manifest cpar.Manifest
 	// ranks is the ledger's ranker. Hold updates its word counts.
 	ranks   atomic.Pointer[rank.Ranker]
+	tagged  atomic.Int64
 	network atomic.Pointer[encoder.Encoder]
 	cache   atomic.Pointer[feature.Cache]
 }
@@ -197,14 +198,17 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	if err := o.scheme.Hold(held); err != nil {
 		return err
 	}
-	if c, ok := o.ledger.ranker.(*rank.Calibrated); ok {
-		if counts := o.scheme.Count(); counts != nil {
-			counted := rank.Ranker(c.WithCounts(counts, o.Records()))
-			o.ranks.Store(&counted)
-		}
+	counts, photos := o.scheme.Count()
+	o.tagged.Store(int64(photos))
+	if c, ok := o.ledger.ranker.(*rank.Calibrated); ok && counts != nil {
+		counted := rank.Ranker(c.WithCounts(counts, photos))
+		o.ranks.Store(&counted)
 	}
 	return nil
 }
+
+// Tagged returns the number of photos with keywords, as of Hold.
+func (o *Owner) Tagged() int { return int(o.tagged.Load()) }
 
 // SetEncoder sets the image network that the index was built with. It rejects
 // any other network. It also rejects nil if the profile needs a network. Both

@@ -32,10 +32,9 @@ type scheme interface {
 	Requests(v *vector.Vector, p cpar.Params, every bool) ([]index.ReplyReader, []*cpar.Request, error)
 	// Asked returns the number of cells that every search asks, or 1.
 	Asked() int
-	// Count returns the number of live records for each keyword, or nil if the
-	// owner does not hold the keywords. The counts in the ranker date from the
-	// build of the index.
-	Count() map[string]int
+	// Count returns the numbers of live records with each keyword and with any.
+	// The map is nil if the owner holds no keywords.
+	Count() (words map[string]int, tagged int)
 }
 
 // A schemeBuilder is an index, or its next generation, before it is written.

@@ -197,7 +197,7 @@ func (r *keyView) print(w io.Writer) {
 	if r.Network != "" {
 		fmt.Fprintf(w, "  image network %s (the model file with its preprocessing)\n", r.Network)
 	}
-	fmt.Fprintf(w, "  %s with keywords out of %s", photosOf(r.Records), counted(r.Words, "word"))
+	fmt.Fprintf(w, "  %s and %s", photosOf(r.Records), counted(r.Words, "word"))
 	if r.Generation > 0 {
 		fmt.Fprintf(w, ", generation %d", r.Generation)
 	}

@@ -83,7 +83,7 @@ func page(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := startAt(cmd, before)
 	ts.Check(err)
 	defer cmd.Process.Kill()
-	base, _, _ := strings.Cut(s.address, "#")
+	base, token, _ := strings.Cut(s.address, "#token=")
 	for path, want := range map[string]int{"": http.StatusOK, "api/photos": http.StatusUnauthorized} {
 		resp, err := http.Get(base + path)
 		ts.Check(err)
@@ -92,6 +92,15 @@ func page(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%s is answered with %s", base+path, resp.Status)
 		}
 	}
+	settings, err := http.NewRequest("GET", base+"api/settings", nil)
+	ts.Check(err)
+	settings.Header.Set("X-Cpar-Token", token)
+	resp, err := http.DefaultClient.Do(settings)
+	ts.Check(err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("settings.json"), b, 0o600))
 	if args[len(args)-1] == "--open" {
 		for range 500 {
 			if b, err := os.ReadFile(ts.MkAbs("opened")); err == nil && len(b) > 0 {

@@ -286,7 +286,7 @@ type job struct {
 
 // A batch holds jobs that were answered together, in one generation of the
 // index. Field `want` is a digest under which the journal marks a written
-// photo as finished (memory.finished).
+// photo as finished (memory.annotated).
 type batch struct {
 	jobs []*job
 	want string

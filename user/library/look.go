@@ -97,7 +97,7 @@ func (w *annotator) known(j *job) bool {
 	ok := p != nil && p.stat == j.stat
 	if ok {
 		j.content, j.seen = p.content, true
-		ok = w.want == "" || w.l.mem.finished(j.path, j.content, w.want)
+		ok = w.want == "" || w.l.mem.annotated(j.path, j.content, w.want, true)
 	}
 	w.l.mu.Unlock()
 	return j.seen && w.once(j) || ok && w.recall(j)
@@ -126,10 +126,10 @@ func (w *annotator) once(j *job) bool {
 	}
 	w.l.mu.Lock()
 	defer w.l.mu.Unlock()
-	if !w.l.mem.annotated(j.path, j.content, false) {
+	if !w.l.mem.annotated(j.path, j.content, "", false) {
 		return false
 	}
-	w.results[j.at].Undone = !w.l.mem.annotated(j.path, j.content, true)
+	w.results[j.at].Undone = !w.l.mem.annotated(j.path, j.content, "", true)
 	j.answer = new(answer)
 	return true
 }

@@ -52,10 +52,11 @@ type knownPhoto struct {
 }
 
 // A finished value states that a photo needs no more work for the options with
-// digest `want`.
+// digest `want` while `runs` are in effect.
 type finished struct {
-	content   digest
-	want, run string
+	content digest
+	want    string
+	runs    []string
 }
 
 type wrote struct {
@@ -181,7 +182,7 @@ func (m *memory) takeFailed(f *failed) {
 	m.settled(f.Run, func(other *intent) bool { return other == i })
 	// Other files of the photo, such as a raw file, may hold the same words.
 	if !slices.ContainsFunc(m.pending[f.Run], func(other *intent) bool { return other.Photo == i.Photo }) &&
-		!slices.ContainsFunc(p.done, func(d finished) bool { return d.run == f.Run }) {
+		!slices.ContainsFunc(p.done, func(d finished) bool { return slices.Contains(d.runs, f.Run) }) {
 		p.wrote = slices.DeleteFunc(p.wrote, func(w wrote) bool { return w.run == f.Run })
 	}
 }
@@ -199,10 +200,16 @@ func (m *memory) takeDone(d *done) {
 	p.also, p.stat, p.content = d.Also, d.Stat, d.Content
 	p.done = slices.DeleteFunc(p.done, func(f finished) bool { return f.content == d.Content && f.want == d.Want })
 	if d.Want != "" {
-		p.done = append(p.done, finished{d.Content, d.Want, d.Run})
-	}
-	if d.Run == "" {
-		return
+		// Earlier runs wrote the words that this run left out.
+		runs := []string{d.Run}
+		for _, w := range p.wrote {
+			runs = append(runs, w.run)
+		}
+		for _, x := range p.decided {
+			runs = append(runs, x.Run)
+		}
+		runs = slices.DeleteFunc(runs, func(run string) bool { return run == "" || run != d.Run && !m.alive(run, d.Photo) })
+		p.done = append(p.done, finished{d.Content, d.Want, runs})
 	}
 	m.settled(d.Run, func(i *intent) bool { return i.Photo == d.Photo })
 }
@@ -213,21 +220,13 @@ func (m *memory) alive(run, photo string) bool {
 	return r != nil && !r.undone && (r.left == nil || slices.Contains(r.left, photo))
 }
 
-// finished reports whether a photo needs no more work for the options with
-// digest `want`.
-func (m *memory) finished(path string, content digest, want string) bool {
+// annotated reports whether a run has annotated a photo, with the options of
+// digest `want` unless that is "". If `alive` is set, undone runs do not count.
+func (m *memory) annotated(path string, content digest, want string, alive bool) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
-		return f.content == content && f.want == want && (f.run == "" || m.alive(f.run, path))
-	})
-}
-
-// annotated reports whether a run has annotated a photo. If `alive` is set, runs
-// that were undone do not count.
-func (m *memory) annotated(path string, content digest, alive bool) bool {
-	p := m.photos[path]
-	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
-		return f.content == content && (!alive || f.run == "" || m.alive(f.run, path))
+		undone := func(run string) bool { return !m.alive(run, path) }
+		return f.content == content && (want == "" || f.want == want) && !(alive && slices.ContainsFunc(f.runs, undone))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cpar/photo/metadata"
 )
@@ -209,5 +210,65 @@ func TestKilledRunIsResumed(t *testing.T) {
 	}
 	if w.undo(""); !maps.Equal(before, w.tree()) {
 		t.Error("undo has not taken back all")
+	}
+}
+
+func TestUndoneRunBarsNoLaterRun(t *testing.T) {
+	fewer := sidecars()
+	fewer.MaxKeywords--
+	touch := func(w *world) {
+		for _, p := range w.list {
+			if err := os.Chtimes(p.Path, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		between func(*world)
+		then    Options
+	}{
+		"touched photos":    {touch, sidecars()},
+		"a watch meanwhile": {func(w *world) { touch(w); w.follow(sidecars(), w.list) }, sidecars()},
+		"fewer keywords":    {func(*world) {}, fewer},
+	} {
+		w := newWorld(t, 2)
+		before := w.tree()
+		_, first := w.annotate(sidecars())
+		c.between(w)
+		if _, sum := w.annotate(c.then); sum.Done != 2 || sum.Files > 0 {
+			t.Errorf("%s: everything is written, and yet %+v", name, sum)
+		}
+		if u := w.undo(first.Run); len(u.Restored) != 2 || !maps.Equal(before, w.tree()) {
+			t.Errorf("%s: not as before: %+v", name, u)
+		}
+		asked := w.questions()
+		if _, sum := w.annotate(c.then); sum.Written != 2 || w.questions() != asked {
+			t.Errorf("%s: after the undo: %+v, %d questions after %d", name, sum, w.questions(), asked)
+		}
+		w.undo("")
+		other, err := painted(60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(w.list[0].Path, other)
+		if _, sum := w.annotate(c.then); sum.Written != 2 || w.questions() == asked {
+			t.Errorf("%s: another picture: %+v", name, sum)
+		}
+	}
+	w, o := newWorld(t, 1), sidecars()
+	o.MaxKeywords = 1
+	all, _ := w.annotate(o)
+	word := all[0].Added[0]
+	w.undo("")
+	decided, err := decide(t, w.open(), Decision{Path: w.list[0].Path, Add: []string{word}}, sidecars())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, sum := w.annotate(o); sum.Files > 0 {
+		t.Errorf("%q is there, and yet %+v", word, sum)
+	}
+	w.undo(decided.Run)
+	if _, sum := w.annotate(o); sum.Written != 1 {
+		t.Errorf("after the undo of a decision: %+v", sum)
 	}
 }

@@ -143,7 +143,7 @@ func TestNextRunSettlesKilledProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	if !next.mem.finished(w.list[0].Path, digest{}, "want") || next.mem.finished(w.list[1].Path, digest{}, "want") {
+	if !next.mem.annotated(w.list[0].Path, digest{}, "want", true) || next.mem.annotated(w.list[1].Path, digest{}, "want", true) {
 		t.Error("written and unwritten files are not distinguished")
 	}
 	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) != 4 {

@@ -215,9 +215,6 @@ func (s *Server) annotate(r *http.Request, asked ids) (any, error) {
 			s.cloudViews.Add(asked.IDs[i], a.CloudView)
 		}
 	}
-	if err != nil && len(outcomes) == 0 {
-		return nil, err
-	}
 	return outcomes, err
 }
 

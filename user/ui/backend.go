@@ -72,8 +72,8 @@ type Backend interface {
 }
 
 type Settings struct {
-	Index     string `json:"index"` // name or id
-	Records   int    `json:"records"`
+	Index     string `json:"index"`   // name or id
+	Records   int    `json:"records"` // photos with keywords
 	Scheme    string `json:"scheme"`
 	Protects  string `json:"protects"`
 	Profile   string `json:"profile"`

@@ -157,7 +157,7 @@ func (w *LibraryBackend) keepState() {
 func (w *LibraryBackend) Settings() Settings {
 	x, c := w.state.Load(), w.choices()
 	short := x.Profile().Kind() != profile.Paper
-	return Settings{Index: cmp.Or(x.Name(), x.ID().String()), Records: int(x.Manifest.Records), Scheme: x.Scheme().String(),
+	return Settings{Index: cmp.Or(x.Name(), x.ID().String()), Records: x.Tagged(), Scheme: x.Scheme().String(),
 		Protects: strings.TrimPrefix(leakage.Protects(x.Scheme(), short), "note: "), Profile: x.Profile().Kind().String(), Cloud: w.o.Cloud,
 		Threshold: int(math.Round(100 * c.threshold)), Right: int(math.Round(100 * c.right)), Where: string(c.where), Style: string(c.style), KeepMtime: c.keepMtime, limit: c.threshold}
 }

@@ -207,12 +207,11 @@ func (s *Server) surveyAll(ctx context.Context) {
 }
 
 func (s *Server) lookAgain(p *shelfPhoto) {
-	k, err := s.lookAt(p)
-	if err != nil {
+	if k, err := s.lookAt(p); err != nil {
 		s.survey.broken(p.id, err)
-		return
+	} else {
+		s.survey.put(p.id, k)
 	}
-	s.survey.put(p.id, k)
 }
 
 func (s *Server) lookAt(p *shelfPhoto) (*Known, error) {

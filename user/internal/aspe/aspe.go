@@ -137,7 +137,7 @@ func (c *Index) Needs(cpar.SegmentKind) bool { return false }
 func (c *Index) Hold(map[cpar.SegmentKind][][]byte) error { return nil }
 
 // Count returns nil, because the owner holds no keywords under these schemes.
-func (c *Index) Count() map[string]int { return nil }
+func (c *Index) Count() (map[string]int, int) { return nil, c.Records }
 
 // Live returns the number of all records, because records cannot be removed.
 func (c *Index) Live() int { return c.Records }

@@ -152,13 +152,12 @@ func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 			if err != nil {
 				return err
 			}
-			var without []int
+			skip := slices.Clone(x.removed)
 			for i := range x.Records {
 				if len(table.Of(i)) == 0 {
-					without = append(without, i)
+					skip[i/8] |= 1 << (i % 8)
 				}
 			}
-			skip := x.removed.With(x.Records, without)
 			x.untagged.Store(&skip)
 			x.keywords.Store(table)
 			continue
@@ -310,4 +309,6 @@ func (x *Index) skipped(l int) Bitmap {
 	return x.removed
 }
 
-func (x *Index) Count() map[string]int { return x.keywords.Load().Count(x.removed.Has) }
+func (x *Index) Count() (map[string]int, int) {
+	return x.keywords.Load().Count(x.removed.Has), x.Records - x.untagged.Load().count()
+}

@@ -51,7 +51,7 @@ export async function settings(main, signal) {
         ['Likely', likely, 'Write writes likely keywords of the photo too, as cpar annotate --write does. All others need your decision.'],
       ]),
       group('Index', [
-        ['Name', s.index], ['Photos', s.records.toLocaleString('en')], ['Cloud', s.cloud], ['Scheme', s.scheme, s.protects], ['Profile', s.profile],
+        ['Name', s.index], ['Photos with keywords', s.records.toLocaleString('en')], ['Cloud', s.cloud], ['Scheme', s.scheme, s.protects], ['Profile', s.profile],
       ]),
       group('Folders', s.folders.map((f) => ['Open', f.name]).concat([['Photos', count(s.photos, 'photo'), s.skipped], s.skipped ? ['Left out', h('a', { href: '#/unreadable' }, 'files and reasons')] : null])),
       group('This page', [['', keys]])));
