@@ -240,8 +240,8 @@ func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keywor
 	return err
 }
 
-// Restore takes the newest version of each path out of the trash. The photo that
-// has the path until then moves to the trash.
+// Restore takes the newest matching version of each path out of the trash, and
+// moves the photo that has the path until then into the trash.
 func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
 	_, err = a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c, newest := &catalogue.Change{}, map[string]*catalogue.Photo{}

@@ -126,13 +126,13 @@ func (v *View) count() (all []word) {
 	return all
 }
 
-// Complete returns at most `most` keywords that begin with a prefix, the most
+// Complete returns at most `limit` keywords that begin with a prefix, the most
 // frequent first.
-func (v *View) Complete(prefix string, most int) []string {
+func (v *View) Complete(prefix string, limit int) []string {
 	found := []string{}
 	prefix = metadata.Fold(prefix)
 	for _, w := range v.words() {
-		if len(found) < most && strings.HasPrefix(w.folded, prefix) {
+		if len(found) < limit && strings.HasPrefix(w.folded, prefix) {
 			found = append(found, w.word)
 		}
 	}

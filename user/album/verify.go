@@ -160,9 +160,9 @@ func (v *verifying) recover(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// mendIndexes unpins index blobs that the server lacks if every photo is found
-// without them, because kopia has merged them into others. A device that commits
-// during maintenance by another device may pin such blobs. If photos need them and
+// mendIndexes unpins index blobs that the server lacks, provided that every photo
+// is found without them. kopia has then merged them into others, and a device that
+// committed during the maintenance has pinned them again. If photos need them and
 // `rebuild` is set, mendIndexes first rebuilds an index from the packs.
 func (a *Album) mendIndexes(ctx context.Context, rebuild bool) (bool, error) {
 	pins, lost := maps.Clone(a.catalogue.State().Pins), map[string]bool{}
@@ -216,8 +216,8 @@ func (a *Album) findAll(ctx context.Context, r *repository.Repository) error {
 	return nil
 }
 
-// file verifies a photo's file, and again in the newest generation if another
-// device maintains the album meanwhile.
+// file verifies a photo's file. If another device maintains the album meanwhile,
+// file tries again in the newest generation.
 func (v *verifying) file(ctx context.Context, p *catalogue.Photo, f catalogue.File, percent float64) error {
 	for {
 		err := v.broken

@@ -2,7 +2,6 @@ package thumbs
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -156,7 +155,8 @@ func (r *Reader) Prefetch(ctx context.Context, years []int, tell progress.Func) 
 }
 
 // read returns a part from memory, from this device's copy or from the server.
-// Concurrent calls for one part share a fetch, which continues when a call ends.
+// Concurrent calls for one part share a fetch, which continues even if a call is
+// cancelled.
 func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, error) {
 	if o, ok := r.opened.Get(p.name); ok {
 		return o, nil
@@ -185,15 +185,11 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 
 // fetch returns a part's bytes and keeps them on the device.
 func (r *Reader) fetch(ctx context.Context, p part, pin blobs.Pin) ([]byte, error) {
-	is := func(b []byte) bool {
-		d := sha256.Sum256(b)
-		return int64(len(b)) == pin.Size && [16]byte(d[:16]) == pin.Digest
-	}
-	if b, err := os.ReadFile(filepath.Join(r.folder, p.name)); err == nil && is(b) {
+	if b, err := os.ReadFile(filepath.Join(r.folder, p.name)); err == nil && pin.Holds(b) {
 		return b, nil
 	}
 	b, err := r.get(ctx, p, -1)
-	if err == nil && !is(b) {
+	if err == nil && !pin.Holds(b) {
 		err = blobs.Damage(p.name, "is not the one that was stored")
 	}
 	if err != nil {
