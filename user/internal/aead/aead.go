@@ -32,11 +32,11 @@ type Cipher struct {
 func New(key seed.Secret) *Cipher {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic("box: AES with a 32-byte key: " + err.Error())
+		panic("aead: AES with a 32-byte key: " + err.Error())
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic("box: GCM of AES: " + err.Error())
+		panic("aead: GCM of AES: " + err.Error())
 	}
 	return &Cipher{aead: aead}
 }

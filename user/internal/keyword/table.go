@@ -82,8 +82,8 @@ func (l *lists) first(pages int) lists {
 }
 
 // newTable returns a table whose pages are all written in this generation, with
-// the smallest sufficient budget of at least `least`.
-func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) (*Table, error) {
+// the smallest sufficient budget of at least minBudget.
+func newTable(d *Dictionary, keywords [][]string, generation uint64, minBudget int) (*Table, error) {
 	t := &Table{dict: d, epoch: generation}
 	for i, words := range keywords {
 		numbers, err := d.numbers(words)
@@ -93,7 +93,7 @@ func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) 
 		t.lists.add(numbers)
 	}
 	for _, t.budget = range cpar.KeywordBudgets() {
-		if t.budget >= least && t.fits(0) {
+		if t.budget >= minBudget && t.fits(0) {
 			break // the largest budget fits everything
 		}
 	}

@@ -287,7 +287,7 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	n, unit := 0, 0 // `n` counts records outside cells, and `unit` their units
 	sum, right := x.cipher.NewIntegrityCheck()
-	clustered, found := x.readClustered(each)
+	clustered, inCells := x.readClustered(each)
 	for _, s := range segments {
 		b, err := read(s)
 		if err != nil {
@@ -303,7 +303,7 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 			return err
 		}
 		units, err := x.cipher.Decrypt(ctx, b, unit, func(row []int16, addend int64) {
-			if record := found + n; record < x.Records {
+			if record := inCells + n; record < x.Records {
 				each(record, row, addend, x.removed.Has(record))
 			}
 			n++
@@ -313,8 +313,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 		}
 		unit += units
 	}
-	if found+n != x.Records || !clustered.done() {
-		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, found+n, x.Records)
+	if inCells+n != x.Records || !clustered.done() {
+		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, inCells+n, x.Records)
 	}
 	if !right() || !clustered.right() {
 		return fmt.Errorf("%w: its records differ from the records that its ledger was written for", cpar.ErrCorrupt)

@@ -254,7 +254,7 @@ type clusteredReading struct {
 	right     func() bool
 }
 
-func (x *Index) readClustered(each func(record int, row []int16, addend int64, removed bool)) (r *clusteredReading, found int) {
+func (x *Index) readClustered(each func(record int, row []int16, addend int64, removed bool)) (r *clusteredReading, inCells int) {
 	clustered, n := x.cipher.Clustered()
 	if clustered == nil {
 		return &clusteredReading{right: func() bool { return true }}, 0
