@@ -123,8 +123,6 @@ func TestCellsSurviveUpdates(t *testing.T) {
 	}
 }
 
-// TestDefaultCellsDependOnSize checks the default for each number of records
-// and profile.
 func TestDefaultCellsDependOnSize(t *testing.T) {
 	layout := vectorlayout.SquaredL2(96, 1000)
 	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 2, 399_999: 2, 400_000: 3, 1_000_000: 3} {

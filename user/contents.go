@@ -40,17 +40,15 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
 	done := 0
-	parallel.Each(len(items), func() func(int) {
-		return func(i int) {
-			if ctx.Err() != nil {
-				return
-			}
-			contents[i], errs[i] = opt.content(items[i].Path)
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			opt.Progress.Report("read", done, len(items))
+	parallel.For(len(items), func(i int) {
+		if ctx.Err() != nil {
+			return
 		}
+		contents[i], errs[i] = opt.content(items[i].Path)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		opt.Progress.Report("read", done, len(items))
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, nil, nil, err
@@ -121,8 +119,8 @@ func (opt ContentOptions) name(path string) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(info.ModTime().UnixNano()))
 }
 
-// ReadFeatures extracts the features of photos. Its result is nil for unusable
-// photos.
+// ReadFeatures extracts the features of photos. An unusable photo's features
+// are nil.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
 	photos, _, skipped, err := extract(ctx, items, opt)
 	if err != nil {

@@ -181,15 +181,15 @@ func checkBlock(o *Options) error {
 		return nil // other vectors are short
 	}
 	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
-	least := 0
-	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
+	narrowest := 0
+	for block := o.Block; block <= maxBlock && narrowest == 0; block *= 2 {
 		if p, err := q.Lattice(block, o.Careful, 0); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
-			least = block
+			narrowest = block
 		}
 	}
-	if least == o.Block {
+	if narrowest == o.Block {
 		return nil
 	}
 	return hint.Add(fmt.Errorf("%w: at PCA-%d and blocks of %d a score could be wrong, or a request would have more than the %d bytes that a cloud takes", cpar.ErrInput, o.PCA, o.Block, cpar.MaxRequestBytes),
-		"take blocks of %d", least)
+		"take blocks of %d", narrowest)
 }

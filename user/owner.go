@@ -207,8 +207,8 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 }
 
 // SetEncoder sets the image network that the index was built with. It rejects
-// any other network. It also rejects nil if the profile needs a network. Both
-// errors are ErrInput.
+// nil and any other network (ErrInput). If the profile needs no network, it does
+// nothing.
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {

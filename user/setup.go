@@ -199,9 +199,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	return ranker, err
 }
 
-// drawIndexSecret derives the secret for the id and the order of records. It
-// depends on collection and options, even if random numbers repeat, because two
-// indexes with the same id would encrypt vectors twice under one key.
+// drawIndexSecret derives the secret for the id and the order of records. The
+// secret also depends on the collection and the options, in case random numbers
+// repeat. Two indexes with the same id would encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))

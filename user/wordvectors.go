@@ -17,7 +17,7 @@ import (
 // fitVectors computes the vectors of all words of a new index, and lets them
 // determine how many hidden cells a search asks. It computes none for profile
 // "paper", whose vectors have no meaningful mean, and for schemes that cannot be
-// updated. They have no cells.
+// updated. Such indexes have no cells.
 func (l *ledger) fitVectors(ctx context.Context, s schemeBuilder) error {
 	l.search, l.rows = nil, nil
 	b, ok := s.(*rows.Builder)
