@@ -20,8 +20,8 @@ const (
 	albumForked = "two servers, or a server that lies, have shown different albums. If you trust this one: cpar album verify --force"
 )
 
-// SeeAlbum refuses a generation of the key's album that does not descend from
-// the newest generation seen here, and from the generation on a card. Otherwise it
+// SeeAlbum refuses a generation of the key's album unless it descends from both
+// the newest generation seen here and the generation on a card. Otherwise it
 // records the generation, unless it has no digest.
 func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {

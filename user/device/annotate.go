@@ -173,11 +173,11 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 //
 // The segments that decrypt replies belong to one generation of the index.
 // Therefore untilSettled fetches the manifest again after each batch, and
-// repeats the batch after an update by another device, unless the repetition
-// has fewer replies (result worse). Otherwise it depends on the manifest alone
-// whether a batch is repeated.
+// repeats the batch after an update by another device. It stops if a repetition
+// has fewer replies (result worse). Apart from that, the manifest alone
+// determines whether a batch is repeated.
 func (x *Index) untilSettled(ctx context.Context, ask func() (worse bool, err error)) error {
-	repetitions := 2 // if the index keeps changing
+	repetitions := 2 // at most, if the index keeps changing
 	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		repetitions = 0
 	}

@@ -20,7 +20,6 @@ func (w *world) named(d *Device, c Cloud, key *user.Key, name string) (*Index, e
 	return d.Open(w.t.Context(), c, key, OpenOptions{Name: name})
 }
 
-// listing returns a device's listing of a cloud.
 func (w *world) listing(d *Device, c Cloud, key *user.Key) []ListedIndex {
 	w.t.Helper()
 	list, err := d.List(w.t.Context(), c, key, nil)
@@ -160,7 +159,6 @@ func TestOpenByNameRejectsSubstitutedIndex(t *testing.T) {
 	}
 }
 
-// manifest returns a cloud's manifest of an index.
 func (w *world) manifest(c Cloud, id cpar.IndexID) *cpar.Manifest {
 	w.t.Helper()
 	m, err := c.Manifest(w.t.Context(), id)

@@ -17,13 +17,14 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 	"cpar/internal/sanitize"
 )
 
 const (
 	tries    = 5                // attempts at a call while the server is busy
 	patience = time.Minute      // time limit of one attempt
-	longest  = 30 * time.Second // maximum pause between attempts
+	maxPause = 30 * time.Second // between attempts
 )
 
 type Client struct {
@@ -55,7 +56,7 @@ func NewClient(address, key string) (*Client, error) {
 		return nil, hint.Add(err, "write it like https://photos.example")
 	}
 	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/api")
-	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: sleep}, nil
+	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: parallel.Sleep}, nil
 }
 
 // ownClient returns a client that follows no redirects, because a redirect
@@ -67,15 +68,6 @@ func ownClient(u *url.URL) *http.Client {
 		t = cparhttp.OnlyLoopback(t)
 	}
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (c *Client) Address() string { return c.base.String() }
@@ -122,7 +114,7 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 			return out, again, err
 		}
 		again = again || !hasStatus(err, http.StatusTooManyRequests)
-		if e := c.pause(ctx, min(max(wait, after), longest)); e != nil {
+		if e := c.pause(ctx, min(max(wait, after), maxPause)); e != nil {
 			return nil, again, e
 		}
 		wait *= 2

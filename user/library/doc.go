@@ -26,5 +26,5 @@
 //
 //	STATE/library/FINGERPRINT/…
 //
-// If a reply was rejected, the next run repeats the request.
+// The next run repeats a request whose reply was rejected.
 package library

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/photo"
 	"cpar/user/device"
 )
@@ -21,7 +22,7 @@ import (
 // but not how long writing takes or whether it fails.
 type Follower struct {
 	Library *Library
-	Options Options // Once, Whole, Resume and More are set by Run
+	Options Options // Run sets Lean, Once, Whole, Resume, More and OnErrors
 	// Open opens the index. Run repeats the call until the cloud can be
 	// reached.
 	Open func(context.Context) (*device.Index, error)
@@ -114,9 +115,7 @@ func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err e
 			return err
 		}
 		f.problem(err)
-		select {
-		case <-time.After(cloudPause):
-		case <-ctx.Done():
+		if parallel.Sleep(ctx, cloudPause) != nil {
 			return context.Cause(ctx)
 		}
 	}

@@ -269,8 +269,8 @@ func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Phot
 	return w.results, err
 }
 
-// recallChanged finds the answer about an annotated photo by its picture,
-// because an undo of embedded keywords changes the file only.
+// recallChanged finds the answer about an annotated photo by the digest of its
+// picture, because undoing embedded keywords changes only the rest of the file.
 func (w *annotator) recallChanged(j *job) {
 	w.l.mu.Lock()
 	annotated := w.l.mem.photos[j.path] != nil
@@ -280,7 +280,7 @@ func (w *annotator) recallChanged(j *job) {
 	}
 	data, err := decode.ReadFile(j.path)
 	if err != nil {
-		return // the page reports files that it cannot read
+		return // the caller reports unreadable files
 	}
 	j.content = decode.ContentDigest(data)
 	if w.recall(j) {

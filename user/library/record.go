@@ -52,7 +52,7 @@ type began struct {
 
 type asked struct {
 	Content digest          `json:"content"`
-	Key     string          `json:"key"` // digest of index and ranking (keyOf)
+	Key     string          `json:"key"` // digest of index and ranking (Key)
 	Answer  json.RawMessage `json:"answer"`
 }
 

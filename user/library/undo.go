@@ -17,16 +17,16 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Undone lists the files that an undo changed or, in a dry run, would change,
-// in that order.
+// Undone lists the files that an undo changed or, in a dry run, would change, in
+// the order of the changes.
 type Undone struct {
 	Run       string   `json:"run"`
-	Restored  []string `json:"restored"`  // files with their former bytes
-	Retracted []string `json:"retracted"` // files changed after the run, from which its words were removed
-	Untouched []string `json:"untouched"` // files that contain none of the run's words
-	Gone      []string `json:"gone"`      // files that were moved or deleted
-	Left      []Left   `json:"left"`      // files that could not be changed
-	Damaged   int      `json:"damaged,omitempty"`
+	Restored  []string `json:"restored"`          // files with their former bytes
+	Retracted []string `json:"retracted"`         // files changed after the run, from which its words were removed
+	Untouched []string `json:"untouched"`         // files that contain none of the run's words
+	Gone      []string `json:"gone"`              // files that were moved or deleted
+	Left      []Left   `json:"left"`              // files that could not be changed
+	Damaged   int      `json:"damaged,omitempty"` // unreadable parts of the journal
 	// Photos lists the photos to which the files belong.
 	Photos []string `json:"-"`
 }

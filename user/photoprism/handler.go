@@ -37,17 +37,17 @@ type Options struct {
 }
 
 type server struct {
-	o       Options
-	token   [sha256.Size]byte
-	slots   chan struct{} // requests in progress
-	queue   chan struct{} // requests in progress or waiting
-	control time.Duration
+	o        Options
+	token    [sha256.Size]byte
+	slots    chan struct{} // requests in progress
+	queue    chan struct{} // requests in progress or waiting
+	patience time.Duration
 }
 
 func Handler(o Options) http.Handler { return newServer(o, bodyTimeout) }
 
 func newServer(o Options, patience time.Duration) http.Handler {
-	s := &server{o: o, token: sha256.Sum256([]byte(o.Token)), slots: make(chan struct{}, working), queue: make(chan struct{}, working+waiting), control: patience}
+	s := &server{o: o, token: sha256.Sum256([]byte(o.Token)), slots: make(chan struct{}, working), queue: make(chan struct{}, working+waiting), patience: patience}
 	mux := http.NewServeMux()
 	for _, route := range []string{"/api/v1/vision/labels", "/api/v1/vision/labels/{model}", "/api/v1/vision/labels/{model}/{version}"} {
 		mux.HandleFunc("POST "+route, s.labels)
@@ -149,7 +149,7 @@ func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, pr
 		return nil, http.StatusRequestEntityTooLarge, "the request is too large"
 	}
 	control := http.NewResponseController(w.ResponseWriter)
-	control.SetReadDeadline(time.Now().Add(s.control))
+	control.SetReadDeadline(time.Now().Add(s.patience))
 	defer control.SetReadDeadline(time.Time{})
 	body, err := io.ReadAll(http.MaxBytesReader(w.ResponseWriter, r.Body, MaxBody))
 	var large *http.MaxBytesError
