@@ -131,7 +131,6 @@ func (h *house) cached(t *testing.T) (n int) {
 	return n
 }
 
-// writeOne writes one change.
 func writeOne(t *testing.T, b Backend, path string, d Decision) (library.Result, error) {
 	t.Helper()
 	results, err := b.Write(t.Context(), []Change{{path, d, true}})

@@ -62,7 +62,8 @@ func (c candidate) faint(threshold float64) bool {
 	return !c.sure(threshold) && c.probability > 0 && c.percent() < faintBelow
 }
 
-// A cached value is valid while its key, with the survey's version, is current.
+// A cached value is valid while its key, which contains the survey's version, is
+// current.
 type cached[T any] struct {
 	key   any
 	value T
@@ -300,7 +301,7 @@ type spoken struct {
 
 // complete returns words of the photos and the index that begin with a prefix, the
 // most frequent first.
-func (s *Server) complete(prefix string, most int) []string {
+func (s *Server) complete(prefix string, limit int) []string {
 	v := s.survey
 	v.mu.Lock()
 	if v.yours.key != any(v.version) {
@@ -317,7 +318,7 @@ func (s *Server) complete(prefix string, most int) []string {
 	found := slices.Clone(all[first:last])
 	slices.SortStableFunc(found, func(a, b spoken) int { return cmp.Compare(b.photos, a.photos) })
 	words := []string{}
-	for _, w := range found[:min(most, len(found))] {
+	for _, w := range found[:min(limit, len(found))] {
 		words = append(words, w.word)
 	}
 	return words
