@@ -149,10 +149,10 @@ func (o *Owner) textVector(word string, text TextVectors) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("searching for words: %w", err)
 	}
-	return wide(x), nil
+	return float64s(x), nil
 }
 
-func wide(x []float32) []float64 {
+func float64s(x []float32) []float64 {
 	out := make([]float64, len(x))
 	for k, v := range x {
 		out[k] = float64(v)
@@ -207,7 +207,7 @@ func mean(sums *wordvector.Sums, words []string) ([]float64, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return wide(x), true
+	return float64s(x), true
 }
 
 // nearestWords is the number of known words that an error suggests.

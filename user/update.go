@@ -175,9 +175,9 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// The variable `stay` lists the kinds of segments that an update keeps, except
-// perhaps the last segment of a kind.
-var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
+// keptKinds lists the kinds of segments that an update keeps, except perhaps the
+// last segment of a kind.
+var keptKinds = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next generation: the altered ledger, the index made by
 // `begin`, and the identities of all records.
@@ -197,12 +197,12 @@ func (u *updater) write(ctx context.Context, identities []identity, change func(
 	if err != nil {
 		return err
 	}
-	kept := stay
+	kept := keptKinds
 	switch {
 	case l.id != u.old.ID:
 		err = l.fitVectors(ctx, b)
 	case l.fold():
-		kept = slices.DeleteFunc(slices.Clone(stay), func(k cpar.SegmentKind) bool { return k == cpar.SegmentProfile })
+		kept = slices.DeleteFunc(slices.Clone(keptKinds), func(k cpar.SegmentKind) bool { return k == cpar.SegmentProfile })
 	}
 	if err != nil {
 		return err

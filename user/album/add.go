@@ -84,7 +84,7 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 	defer release()
 	there, err := a.sync(ctx)
 	if err == nil && !there && !o.New {
-		err = a.alone(ctx)
+		err = a.checkOthers(ctx)
 	}
 	if err != nil {
 		return sum, err
@@ -146,9 +146,9 @@ func (a *Album) Add(ctx context.Context, roots []string, o AddOptions) (sum Adde
 	return sum, nil
 }
 
-// alone returns an error if the server has albums of other keys, because a new
+// checkOthers returns an error if the server has albums of other keys, because a new
 // album is then probably a mistake.
-func (a *Album) alone(ctx context.Context) error {
+func (a *Album) checkOthers(ctx context.Context) error {
 	if a.o.Others == nil {
 		return nil
 	}

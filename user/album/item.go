@@ -103,7 +103,7 @@ func storeFile(ctx context.Context, r *repository.Repository, name string, whole
 	if err != nil {
 		return f, nil, mended, fmt.Errorf("%w: %w", errUnreadable, photo.Cause(err))
 	}
-	source := &reading{ReadSeeker: file}
+	source := &fileReader{ReadSeeker: file}
 	if whole {
 		if b, err = decode.ReadFile(name); err == nil {
 			source.ReadSeeker = bytes.NewReader(b)
@@ -123,14 +123,14 @@ func storeFile(ctx context.Context, r *repository.Repository, name string, whole
 	return catalogue.File{Name: filepath.Base(name), Size: size, Modified: before.ModTime().UnixNano(), Object: object}, b, mended, nil
 }
 
-// A reading records an error of reading a file, to distinguish it from an error
+// A fileReader records an error of reading a file, to distinguish it from an error
 // of the server.
-type reading struct {
+type fileReader struct {
 	io.ReadSeeker
 	err error
 }
 
-func (r *reading) Read(p []byte) (int, error) {
+func (r *fileReader) Read(p []byte) (int, error) {
 	n, err := r.ReadSeeker.Read(p)
 	if err != nil && err != io.EOF {
 		r.err = err

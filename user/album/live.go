@@ -51,12 +51,12 @@ type word struct {
 // NewLive returns a live album that first shows this device's copy.
 func NewLive(a *Album) *Live {
 	l := &Live{album: a}
-	l.look()
+	l.refresh()
 	return l
 }
 
-// look renews the view. The caller holds l.changing, unless l is new.
-func (l *Live) look() {
+// refresh renews the view. The caller holds l.changing, unless l is new.
+func (l *Live) refresh() {
 	s := l.album.catalogue.State()
 	if v := l.view.Load(); v != nil && v.Number == s.Number {
 		return
@@ -145,7 +145,7 @@ func (l *Live) Sync(ctx context.Context) (changed bool, err error) {
 	defer l.changing.Unlock()
 	before := l.View()
 	err = l.album.Sync(ctx)
-	l.look()
+	l.refresh()
 	return l.View() != before, err
 }
 
@@ -248,6 +248,6 @@ func (l *Live) edit(ctx context.Context, change func(*catalogue.State) ([]*catal
 		c.Put, refused = change(s)
 		return &c
 	})
-	l.look()
+	l.refresh()
 	return errors.Join(err, refused)
 }

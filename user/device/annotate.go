@@ -338,7 +338,7 @@ func (x *Index) Batch() int {
 // ask fetches the replies. If the cloud rejects a batch, ask sends the requests
 // one by one.
 func (x *Index) ask(ctx context.Context, all []*photoRequest) error {
-	if len(all) > 1 && !x.alone {
+	if len(all) > 1 && !x.noBatches {
 		requests := make([]*cpar.Request, len(all))
 		for i, a := range all {
 			requests[i] = a.request
@@ -356,7 +356,7 @@ func (x *Index) ask(ctx context.Context, all []*photoRequest) error {
 		case errors.Is(err, cpar.ErrCloud) || ctx.Err() != nil:
 			return err
 		}
-		x.alone = errors.Is(err, cparhttp.ErrNotFound)
+		x.noBatches = errors.Is(err, cparhttp.ErrNotFound)
 	}
 	for _, a := range all {
 		begun := time.Now()

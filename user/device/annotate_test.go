@@ -62,7 +62,7 @@ func TestRejectedBatchIsSentOneByOne(t *testing.T) {
 				}
 			}
 		}
-		if want := map[bool]int{true: 1, false: 2}[alone]; batches != want || singles != 6 || x.alone != alone {
+		if want := map[bool]int{true: 1, false: 2}[alone]; batches != want || singles != 6 || x.noBatches != alone {
 			t.Errorf("%s: %d batches, %d single requests", code, batches, singles)
 		}
 	}

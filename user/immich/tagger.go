@@ -29,12 +29,12 @@ func (l *Library) taggerOf(ctx context.Context, run string) (*tagger, error) {
 	}
 	t := &tagger{Library: l, run: run, tags: map[string]id{}, there: map[string]bool{}, spelt: map[string]string{}}
 	for _, one := range tags {
-		t.know(one)
+		t.add(one)
 	}
 	return t, nil
 }
 
-func (t *tagger) know(one tag) {
+func (t *tagger) add(one tag) {
 	t.tags[one.Value], t.there[one.Value] = one.ID, true
 	if ours(one.Value) {
 		t.spelt[metadata.Fold(one.Value)] = one.Value
@@ -161,7 +161,7 @@ func (t *tagger) make(ctx context.Context, values []string) error {
 	}
 	for _, one := range made {
 		if slices.Contains(missing, one.Value) {
-			t.know(one)
+			t.add(one)
 		}
 	}
 	for _, v := range missing {

@@ -276,7 +276,7 @@ type job struct {
 	content digest
 	seen    bool           // content is from the journal
 	frames  []device.Photo // the photo or the frames of a video, without features if the answer is known
-	heard   []device.Annotated
+	replies []device.Annotated
 	answer  *answer // nil if the journal holds it under `key`
 	key     string
 	fresh   bool // answered in this run

@@ -346,7 +346,7 @@ func TestSummaryCountsCopies(t *testing.T) {
 	var sum Summary
 	for i, j := range []job{{content: digest{1}, fresh: true}, {content: digest{1}}, {content: digest{2}}} {
 		j.at, j.answer = i, new(answer)
-		w.tell(&j)
+		w.report(&j)
 		sum.count(&w.results[i])
 	}
 	if sum.Done != 3 || sum.Copies != 1 || sum.Known != 1 {

@@ -41,9 +41,9 @@ type Follower struct {
 	// Problem receives failures that do not end Run.
 	Problem func(error)
 
-	telling sync.Mutex
-	index   *device.Index
-	failed  bool // a request failed, and Next will return its photos again
+	reporting sync.Mutex
+	index     *device.Index
+	failed    bool // a request failed, and Next will return its photos again
 }
 
 const (
@@ -53,9 +53,9 @@ const (
 	writePause  = 10 * time.Minute
 )
 
-// The type asking holds requested photos until they are written. In the queue,
+// A pendingWrite holds requested photos until they are written. In the queue,
 // its zero value marks the end of a burst.
-type asking struct {
+type pendingWrite struct {
 	w       *annotator
 	batches []batch
 	err     error
@@ -89,7 +89,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			}
 		}
 		if err == nil && !more && !f.failed {
-			q.put(asking{}) // the burst is over
+			q.put(pendingWrite{}) // the burst is over
 		}
 		f.failed = false
 		if err != nil {
@@ -99,8 +99,8 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 func (f *Follower) problem(err error) {
-	f.telling.Lock()
-	defer f.telling.Unlock()
+	f.reporting.Lock()
+	defer f.reporting.Unlock()
 	f.Problem(err)
 }
 
@@ -132,7 +132,7 @@ func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err e
 	}
 	batches, err := w.askAll(ctx)
 	f.failed = f.failed || err != nil
-	q.put(asking{w, batches, err, release})
+	q.put(pendingWrite{w, batches, err, release})
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (f *Follower) retry(list []photo.Photo, after time.Duration) {
 	}
 }
 
-func (f *Follower) write(ctx context.Context, a asking) {
+func (f *Follower) write(ctx context.Context, a pendingWrite) {
 	if a.w == nil {
 		if err := f.Library.endCut(f.Options.same()); err != nil {
 			f.problem(err)
@@ -165,13 +165,13 @@ func (f *Follower) write(ctx context.Context, a asking) {
 		case r.Err != nil:
 			f.Retry(r.Path, photoPause)
 		}
-		f.telling.Lock()
-		defer f.telling.Unlock()
+		f.reporting.Lock()
+		defer f.reporting.Unlock()
 		f.Each(r)
 	})
-	f.telling.Lock()
+	f.reporting.Lock()
 	f.Batch(sum)
-	f.telling.Unlock()
+	f.reporting.Unlock()
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -206,12 +206,12 @@ func (l *Library) endCut(same string) error {
 // sending requests must not wait for writing.
 type queue struct {
 	mu     sync.Mutex
-	items  []asking
+	items  []pendingWrite
 	closed bool
 	ready  chan struct{}
 }
 
-func (q *queue) put(a asking) {
+func (q *queue) put(a pendingWrite) {
 	q.mu.Lock()
 	q.items = append(q.items, a)
 	q.mu.Unlock()
@@ -233,8 +233,8 @@ func (q *queue) wake() {
 }
 
 // all yields the items until the queue is closed and empty.
-func (q *queue) all() func(yield func(asking) bool) {
-	return func(yield func(asking) bool) {
+func (q *queue) all() func(yield func(pendingWrite) bool) {
+	return func(yield func(pendingWrite) bool) {
 		for {
 			q.mu.Lock()
 			items, closed := q.items, q.closed

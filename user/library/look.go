@@ -41,7 +41,7 @@ func (w *annotator) look(ctx context.Context) ([]*job, error) {
 		case err != nil:
 			w.fail(j, err)
 		case w.known(j):
-			w.tell(j)
+			w.report(j)
 			r.Finished = true
 		default:
 			if err := w.protected(folders, filepath.Dir(j.path)); err != nil {
@@ -150,7 +150,7 @@ func (w *annotator) stored(content digest, key string) (*answer, bool) {
 	return a, ok && json.Unmarshal(raw, a) == nil
 }
 
-func (w *annotator) tell(j *job) {
+func (w *annotator) report(j *job) {
 	r := &w.results[j.at]
 	w.final[j.at] = true
 	r.Known = !j.fresh && w.x != nil
@@ -284,6 +284,6 @@ func (w *annotator) recallChanged(j *job) {
 	}
 	j.content = decode.ContentDigest(data)
 	if w.recall(j) {
-		w.tell(j)
+		w.report(j)
 	}
 }

@@ -16,7 +16,7 @@ func (w *annotator) finish(b batch) error {
 		if j.answer == nil {
 			j.answer, _ = w.stored(j.content, j.key)
 		}
-		w.tell(j)
+		w.report(j)
 		j.answer = nil // frees memory
 	}
 	if w.l == nil || w.wrong != nil {

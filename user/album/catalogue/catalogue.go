@@ -43,7 +43,7 @@ type Catalogue struct {
 	state    *State
 	segments []*segment
 	sent     int64
-	looking  bool // see Newest
+	readOnly bool // see Newest
 }
 
 // maxMerged bounds the size of a segment that a small commit merges from its
@@ -94,7 +94,7 @@ func (c *Catalogue) lock(ctx context.Context) (release func(), err error) {
 // Newest fetches the newest state and changes neither c nor the folder. Other calls
 // may run concurrently.
 func (c *Catalogue) Newest(ctx context.Context) (*State, error) {
-	look := &Catalogue{Options: c.Options, cipher: c.cipher, state: newState(0, nil), looking: true}
+	look := &Catalogue{Options: c.Options, cipher: c.cipher, state: newState(0, nil), readOnly: true}
 	_, err := look.Sync(ctx)
 	return look.state, err
 }
@@ -197,7 +197,7 @@ func (c *Catalogue) fetch(ctx context.Context, l listed) ([]byte, error) {
 }
 
 func (c *Catalogue) keep(name string, b []byte) error {
-	if c.looking {
+	if c.readOnly {
 		return nil
 	}
 	if err := durable.WriteFile(filepath.Join(c.Folder, name), b, 0o600); err != nil {
@@ -276,7 +276,7 @@ func (c *Catalogue) settle(sealed []byte) error {
 	for _, l := range c.now.segments {
 		keep[l.name()] = true
 	}
-	if err := c.keep(generationName(c.now.number), sealed); err != nil || c.looking {
+	if err := c.keep(generationName(c.now.number), sealed); err != nil || c.readOnly {
 		return err
 	}
 	names, err := filepath.Glob(filepath.Join(c.Folder, "cpar-*"))

@@ -27,10 +27,10 @@ const maxOpened = 24
 // concurrent use.
 type Reader struct {
 	*coder
-	store  blobs.Store
-	folder string
-	opened *lru.Cache[string, *opened]
-	flying singleflight.Group
+	store   blobs.Store
+	folder  string
+	opened  *lru.Cache[string, *opened]
+	fetches singleflight.Group
 
 	mu     sync.Mutex
 	number uint64
@@ -161,7 +161,7 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 	if o, ok := r.opened.Get(p.name); ok {
 		return o, nil
 	}
-	done := r.flying.DoChan(p.name, func() (any, error) {
+	done := r.fetches.DoChan(p.name, func() (any, error) {
 		b, err := r.fetch(context.WithoutCancel(ctx), p, pin)
 		if err != nil {
 			return nil, err

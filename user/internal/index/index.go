@@ -156,7 +156,7 @@ func (w *Writer) DropLast(kind cpar.SegmentKind) {
 
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
 	if w.Dir == nil {
-		d := dropping{Hash: sha256.New()}
+		d := hashWriter{Hash: sha256.New()}
 		if err := write(&d); err != nil {
 			return err
 		}
@@ -179,12 +179,12 @@ func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) err
 	return nil
 }
 
-type dropping struct {
+type hashWriter struct {
 	hash.Hash
 	bytes uint64
 }
 
-func (d *dropping) Write(p []byte) (int, error) {
+func (d *hashWriter) Write(p []byte) (int, error) {
 	d.bytes += uint64(len(p))
 	return d.Hash.Write(p)
 }

@@ -120,7 +120,7 @@ func (b *Builder) writeKeywords(w *index.Writer) (err error) {
 	return nil
 }
 
-type writing struct {
+type newRows struct {
 	Incoming
 	cipher interface {
 		Unit() (records, bytes int)
@@ -129,17 +129,17 @@ type writing struct {
 	dim, first int
 }
 
-func (b *Builder) rows() writing {
+func (b *Builder) rows() newRows {
 	clustered, n := b.cipher.Clustered()
 	if clustered != nil && b.before == nil {
 		return b.clusteredRows()
 	}
-	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - n}
+	return newRows{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - n}
 }
 
 // writeNew encrypts new rows. An incomplete last unit (a group or block of
 // records) gets its own segment, the tail, which the next addition refills.
-func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) error {
+func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows newRows) error {
 	perUnit, bytes := rows.cipher.Unit()
 	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
 	// A batch of eight units keeps all processors busy.
@@ -178,7 +178,7 @@ func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) e
 	return nil
 }
 
-func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints []byte, err error) {
+func (b *Builder) encrypt(rows newRows, from, to, perUnit int) (vectors, hints []byte, err error) {
 	first := rows.first + from
 	d := index.NewDigest()
 	// The digest includes the position, because scheme local binds a block to

@@ -134,10 +134,10 @@ func floats(row []int16, sign float32) []float32 {
 	return out
 }
 
-func (b *Builder) clusteredRows() writing {
+func (b *Builder) clusteredRows() newRows {
 	clustered, _ := b.cipher.Clustered()
 	p, cells := clustered.Layout(), b.cells.Load()
-	return writing{cipher: clustered, dim: p.Dim, Incoming: Incoming{Len: len(cells.Records[0]), At: func(i int) ([]int16, int64, error) {
+	return newRows{cipher: clustered, dim: p.Dim, Incoming: Incoming{Len: len(cells.Records[0]), At: func(i int) ([]int16, int64, error) {
 		row := make([]int16, p.Dim)
 		for c, records := range cells.Records {
 			v, addend, err := b.incoming.At(int(records[i]))
@@ -207,6 +207,8 @@ func (x *Index) cellOf(u []int16) int {
 	return x.cells.Load().Nearest(floats(u, -1)) // requests are negated
 }
 
+// spread orders the scores of a reply by record. Records in cells that were not
+// requested are absent.
 func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	if cluster < 0 {
 		return scores, nil
@@ -227,6 +229,7 @@ func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	return out, nil
 }
 
+// hide makes the scores of the same records absent, for the twin.
 func (x *Index) hide(scores []int64, cluster int) {
 	if cluster < 0 {
 		return
@@ -247,7 +250,7 @@ func (x *Index) hide(scores []int64, cluster int) {
 // once.
 type clusteredReading struct {
 	Clustered
-	tell      func(row int, cells []int16)
+	report    func(row int, cells []int16)
 	row, rows int
 	unit      int
 	sum       func([]byte, int) error
@@ -259,15 +262,15 @@ func (x *Index) readClustered(each func(record int, row []int16, addend int64, r
 	if clustered == nil {
 		return &clusteredReading{right: func() bool { return true }}, 0
 	}
-	cells, p, told := x.cells.Load(), clustered.Layout(), make([]bool, n)
+	cells, p, reported := x.cells.Load(), clustered.Layout(), make([]bool, n)
 	r = &clusteredReading{Clustered: clustered, rows: len(cells.Records[0])}
 	r.sum, r.right = clustered.NewIntegrityCheck()
-	r.tell = func(row int, all []int16) {
+	r.report = func(row int, all []int16) {
 		for c, records := range cells.Records {
-			if record := int(records[row]); !told[record] {
+			if record := int(records[row]); !reported[record] {
 				v, addend := p.Slot(all, c)
 				each(record, v, addend, x.removed.Has(record))
-				told[record] = true
+				reported[record] = true
 			}
 		}
 	}
@@ -282,7 +285,7 @@ func (r *clusteredReading) decrypt(ctx context.Context, segment []byte) error {
 	}
 	units, err := r.Decrypt(ctx, segment, r.unit, func(row []int16, _ int64) {
 		if r.row < r.rows {
-			r.tell(r.row, row)
+			r.report(r.row, row)
 		}
 		r.row++
 	})
