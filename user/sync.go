@@ -72,7 +72,7 @@ func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error
 		changed := false
 		for _, record := range of {
 			held[record] = true
-			// A copy without keywords takes none away.
+			// A copy without keywords removes none.
 			if len(keywords[i]) > 0 && !sameWords(u.keywords[record], keywords[i]) {
 				changed, c.keywords[record] = true, keywords[i]
 			}

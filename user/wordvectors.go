@@ -91,8 +91,8 @@ func (u *updater) recount(ctx context.Context, c change, added *rows.Rows, befor
 	return l.rows.Plus(delta), nil
 }
 
-// fold moves sums that have become long into the profile, which is then written
-// anew. It reports whether it did.
+// fold moves sums that have become long into the profile, and reports whether
+// the profile must be rewritten.
 func (l *ledger) fold() bool {
 	if l.rows == nil {
 		return false

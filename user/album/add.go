@@ -159,9 +159,9 @@ func (a *Album) checkOthers(ctx context.Context) error {
 	return err
 }
 
-// changed returns the items to add: unreadable ones, to be listed in sum, and those
-// that the album lacks or has with other files or keywords. With Check, it returns
-// all items.
+// changed returns the unreadable items and the items that the album lacks or has
+// with other files or keywords. With Check, it returns all items. It counts the
+// rest in sum.
 func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) {
 	s := a.catalogue.State()
 	for _, i := range items {

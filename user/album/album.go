@@ -196,7 +196,7 @@ func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalog
 	return n, err
 }
 
-// Find returns the photos in the trash, or those outside it, that match a query.
+// Find returns the photos that match a query, in the trash or outside it.
 func (a *Album) Find(q query.Query, trash bool) []*catalogue.Photo {
 	return find(a.catalogue.State(), q, trash)
 }

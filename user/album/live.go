@@ -74,7 +74,7 @@ func (l *Live) refresh() {
 	v.index = sync.OnceValue(func() *query.Index {
 		return query.NewIndex(v.Photos, func(*catalogue.Photo) bool { return true })
 	})
-	v.words = sync.OnceValue(v.count)
+	v.words = sync.OnceValue(v.countWords)
 	go v.index() // so that the first search need not wait
 	l.view.Store(v)
 }
@@ -108,7 +108,7 @@ func Moved(p *catalogue.Photo) error {
 // Find returns the photos that a query finds, newest first.
 func (v *View) Find(q query.Query) []*catalogue.Photo { return v.index().Find(q) }
 
-func (v *View) count() (all []word) {
+func (v *View) countWords() (all []word) {
 	at := map[string]int{}
 	for _, p := range v.Photos {
 		for _, k := range p.Keywords {

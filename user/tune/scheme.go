@@ -55,10 +55,10 @@ const (
 )
 
 // Choose measures schemes and prepares an index of the best scheme for the
-// collection: capia (a scan) if a scan is fast enough, and otherwise the
-// faster of cpar and ivf, if that scheme is enough faster than a scan. It
-// chooses user.DefaultScheme for profiles of short vectors, which these
-// schemes do not hide, and for keys that do not allow all three.
+// collection: the faster of cpar and ivf if a scan is slow and that scheme is
+// much faster, and otherwise capia, which scans. It chooses user.DefaultScheme
+// for profiles of short vectors, which these schemes do not hide, and for keys
+// that do not allow all three.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {

@@ -171,7 +171,7 @@ func (r *trial) progress(stage string, done, total int) {
 }
 
 func (r *trial) run(ctx context.Context) ([]Row, error) {
-	if err := r.fitAndAsk(ctx); err != nil {
+	if err := r.fitAndSample(ctx); err != nil {
 		return nil, err
 	}
 	row := Row{Profile: r.kind, Dim: r.fit.Profile.Dimensions()}
@@ -214,7 +214,7 @@ func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	return size, err
 }
 
-func (r *trial) fitAndAsk(ctx context.Context) (err error) {
+func (r *trial) fitAndSample(ctx context.Context) (err error) {
 	features := user.Features(r.images)
 	asked := min(maxTunePhotos, max(minTunePhotos, tuneReads/len(r.images)))
 	keywords := user.Keywords(r.images)

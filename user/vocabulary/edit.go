@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Rule is everything that a vocabulary says about one word.
+// A Rule holds all settings of a vocabulary for one word.
 type Rule struct {
 	Word string `json:"word"`
 	// Synonym is the word to write instead, or "".

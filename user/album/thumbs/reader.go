@@ -108,8 +108,8 @@ func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key
 }
 
 // Keys returns the keys of the thumbnails of a size and month. It skips damaged
-// parts and those in `lost`, so that Add makes their thumbnails again, and returns
-// the names of the latter.
+// parts and parts in `lost`, so that Add makes their thumbnails again. Result gone
+// names the parts in `lost`.
 func (r *Reader) Keys(ctx context.Context, size Size, month Month, lost map[string]string) (keys map[Key]bool, gone []string, err error) {
 	keys = map[Key]bool{}
 	parts, _ := r.in(slot{size, month})

@@ -13,7 +13,7 @@ import (
 //
 //	records      0 … 255 │ 256 … 511 │ … │ the rest, fewer than 256
 //	             page 0  │ page 1    │ … │ tail
-//	amendments: record ─▶ its keywords now, where a full page holds others
+//	amendments: record ─▶ its current keywords, if its full page holds others
 //
 // An update appends to the tail, moves full pages out of the tail, and
 // re-encrypts the rest. Changed keywords of a record in a full page become an

@@ -39,8 +39,8 @@ type Clustered interface {
 	ReadStatic(r *wire.Reader) error
 }
 
-// A division assigns records to cells. Every search asks the cells nearest to its
-// vector, as many as `asked`.
+// A division assigns records to cells. Every search asks the `asked` cells
+// nearest to its vector.
 type division struct {
 	*kmeans.BalancedCells
 	asked int

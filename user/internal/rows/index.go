@@ -214,8 +214,8 @@ func (x *Index) Asked() int {
 	return 1
 }
 
-// Requests returns a request to each of the nearest cells, as many as Asked, or to
-// every cell. Without cells, it returns one request.
+// Requests returns a request to each of the Asked nearest cells, or to every
+// cell. Without cells, it returns one request.
 func (x *Index) Requests(v *vector.Vector, p cpar.Params, every bool) (readings []index.ReplyReader, requests []*cpar.Request, err error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {
