@@ -251,9 +251,9 @@ func (l *ledger) after() *ledger {
 }
 
 // checkNonces rejects a generation in which the keyword key, which encrypts
-// more messages than other keys, could have encrypted too many. The bound is
-// (pages + 2 for the tail) times the number of generations under this id.
-// Copies restored from a backup are not counted.
+// more messages than other keys, could have encrypted too many. It assumes that
+// each generation under this id encrypted all pages and two messages for the
+// tail. Copies restored from a backup are not counted.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

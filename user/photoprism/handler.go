@@ -74,7 +74,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			s.refuse(w, "", http.StatusForbidden, "this service does not accept that host name")
 		case origin.Check(r) != nil:
 			s.refuse(w, "", http.StatusForbidden, "requests from other sites' pages are refused")
-		case !s.knows(r):
+		case !s.authorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			s.refuse(w, "", http.StatusUnauthorized, "the key is missing or wrong")
 		default:
@@ -97,9 +97,9 @@ func (s *server) named(hostport string) bool {
 		slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
-// knows checks the key. It compares digests of equal length, so that timing
+// authorized checks the key. It compares digests of equal length, so that timing
 // does not reveal the key.
-func (s *server) knows(r *http.Request) bool {
+func (s *server) authorized(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	return s.o.Token != "" && subtle.ConstantTimeCompare(given[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")

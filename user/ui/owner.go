@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword on the page. At this
+	// minShown is the minimum probability of a keyword on the page. At this
 	// probability, one keyword in ten is right.
-	guess         = 0.1
+	minShown      = 0.1
 	maxShownWords = 12
 	startBytes    = 6144
 )
@@ -217,7 +217,7 @@ func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 }
 
 func (w *LibraryBackend) options() library.Options {
-	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
+	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: minShown, Command: "ui"}
 	if w.choices().threshold == 0 {
 		o.MinProbability = 0
 	}

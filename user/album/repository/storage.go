@@ -58,8 +58,6 @@ type storage struct {
 	creating bool
 }
 
-// ErrBusy means that maintenance by another device has, or may have, removed a
-// blob on which this run relied.
 var ErrBusy = errors.New("maintenance by another device may have removed a blob on which this run relied")
 
 func errBusy() error {

@@ -28,7 +28,7 @@ var Kind = rows.Kind{
 	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {
 		return open(x, q), nil
 	},
-	Vectors: func(q *rows.Quantiser, n int) (uint64, error) {
+	Size: func(q *rows.Quantiser, n int) (uint64, error) {
 		blocks := (n + cpar.LocalBlockRecords - 1) / cpar.LocalBlockRecords
 		return uint64(blocks) * cpar.LocalBlockBytes(uint32(q.Dim())), nil
 	},

@@ -85,8 +85,8 @@ func (x *Index) logCells(n int) int {
 }
 
 // Divide divides the records of a new index into cells, if its cipher has cells.
-// Searches will ask as many cells as the vectors of `words` need, or as the index's
-// own photos need if it has few words. A new index must be divided before Write.
+// The vectors of `words`, or the index's photos if it has few words, determine how
+// many cells a search asks. A new index must be divided before Write.
 func (b *Builder) Divide(ctx context.Context, words []*vector.Vector) error {
 	clustered, n := b.cipher.Clustered()
 	if clustered == nil {

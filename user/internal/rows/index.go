@@ -75,9 +75,9 @@ type Kind struct {
 	Coarse bool
 	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
 	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
-	// Vectors returns the size in bytes of n records and of the output of
-	// Finish and AppendBinary.
-	Vectors func(q *Quantiser, n int) (uint64, error)
+	// Size returns the size in bytes of n records and of the output of Finish
+	// and AppendBinary.
+	Size func(q *Quantiser, n int) (uint64, error)
 }
 
 type Index struct {
@@ -111,7 +111,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 
 // Bytes returns the size in bytes of n records and their part of the ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
-	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
+	size, err := k.Size(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
 }
 

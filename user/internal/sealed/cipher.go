@@ -20,7 +20,7 @@ import (
 	"cpar/user/internal/rows"
 )
 
-var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
+var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Size: schemeBytes}
 
 // A cipher encrypts the records of one generation of an index in groups. If
 // the index has cells (hidden groups of similar records), an outer cipher
