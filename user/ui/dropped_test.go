@@ -2,7 +2,8 @@ package ui
 
 import "testing"
 
-// The least recently used go first, and a photo above the bound goes at once.
+// The least recently used photos are evicted first, and a photo above the bound at
+// once.
 func TestDroppedBytesAreBounded(t *testing.T) {
 	d := newDropped()
 	d.maxBytes = 100

@@ -365,7 +365,7 @@ func TestNeighboursBelowTheFoldersAreFound(t *testing.T) {
 }
 
 // A change of the vocabulary also pushes photos that wait in the folder of the
-// index. The answers from before stay on the page until the user asks anew.
+// index. The page shows the earlier answers until the user asks again.
 func TestVocabularyChangeKeepsSuggestions(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
 	paths, _, err := h.Photos(t.Context())
