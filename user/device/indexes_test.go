@@ -82,7 +82,7 @@ func (m many) List(ctx context.Context) ([]cparhttp.IndexInfo, error) {
 	return append(list, list[0]), err
 }
 
-// Seen indexes are looked at even if the listing exceeds the bounds.
+// List reads indexes seen before even if the listing exceeds the bounds.
 func TestListIsBounded(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
@@ -217,7 +217,7 @@ func TestOpenRejectsDeletedIndex(t *testing.T) {
 	if err := w.annotate(d, c, key, none); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
-	// Pushed again, it is available again.
+	// After another push, the index is available again.
 	w.push(d, c, first, PushOptions{})
 	if err := w.annotate(d, c, key, a); err != nil {
 		t.Error(err)
