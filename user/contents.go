@@ -26,8 +26,7 @@ type Memo interface {
 type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
-	// Memo, if not nil, caches content digests by path, size and modification
-	// time.
+	// Memo, if not nil, caches content digests by path, size and modification time.
 	Memo Memo
 	// ReadOnly, if set, prevents writes to Memo.
 	ReadOnly bool
@@ -129,8 +128,7 @@ func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) (
 	return Features(photos), skipped, nil
 }
 
-// extract extracts the features of photos and returns the positions of usable
-// photos.
+// extract extracts the features of photos and returns the positions of usable photos.
 func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) (photos []Photo, used []int, skipped []Skipped, err error) {
 	how := feature.Options{
 		Cache:    opt.Cache,

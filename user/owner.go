@@ -206,9 +206,8 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	return nil
 }
 
-// SetEncoder sets the image network that the index was built with. It rejects
-// nil and any other network (ErrInput). If the profile needs no network, it does
-// nothing.
+// SetEncoder sets the image network that the index was built with. It rejects nil and
+// any other network (ErrInput). If the profile needs no network, it does nothing.
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {

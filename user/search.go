@@ -113,8 +113,7 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 	return s, err
 }
 
-// Vector returns the plaintext vector of the query, which is as private as its
-// words.
+// Vector returns the plaintext vector of the query, which is as private as its words.
 func (s *Search) Vector() *vector.Vector { return s.vector }
 
 // Again prepares the same request for another generation of the index.
@@ -160,8 +159,7 @@ func float64s(x []float32) []float64 {
 	return out
 }
 
-// knownWords maps the folded form of each word that has photos to its
-// spellings.
+// knownWords maps the folded form of each word that has photos to its spellings.
 func (o *Owner) knownWords() map[string][]string {
 	known := map[string][]string{}
 	for _, w := range o.ledger.sums().Words() {

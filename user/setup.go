@@ -26,9 +26,8 @@ const (
 // Setup prepares an index of an annotated collection for Builder.Encrypt:
 // profile, ranker, search structure, dictionary and id.
 //
-// Record i is photo Builder.PhotoOf(i). The order of records is random, because
-// the order of photos would tell the server which photos were taken in
-// sequence.
+// Record i is photo Builder.PhotoOf(i). The order of records is random, because the
+// order of photos would tell the server which photos were taken in sequence.
 //
 // Setup keeps the vectors until Encrypt, but not the features.
 func Setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder, error) {

@@ -28,8 +28,7 @@ type Update struct {
 	// Unchanged counts the photos with the same keywords. Only Sync sets it.
 	Unchanged int `json:"unchanged"`
 	Removed   int `json:"removed"`
-	// Missing lists the positions of photos given to Remove that have no live
-	// record.
+	// Missing lists the positions of photos given to Remove that have no live record.
 	Missing []int `json:"missing"`
 	// Clamped counts the added records whose vectors were shortened to fit the
 	// cipher, 0 for ordinary photographs.

@@ -10,9 +10,8 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// This file maintains the vectors by which an index is searched for words
-// (search.go): for each word, the sum of the rows (rounded vectors) of its
-// photos.
+// This file maintains the vectors by which an index is searched for words (search.go):
+// for each word, the sum of the rows (rounded vectors) of its photos.
 
 // fitVectors computes the vectors of all words of a new index, and lets them
 // determine how many hidden cells a search asks. It computes none for profile

@@ -91,8 +91,7 @@ func Open(ctx context.Context, o Options) (*Album, error) {
 // Known reports whether this device has a copy of the catalogue.
 func (a *Album) Known() bool { return a.catalogue.State().Number > 0 }
 
-// Sync fetches the newest generation. It fails if the server has no album of this
-// key.
+// Sync fetches the newest generation. It fails if the server has no album of this key.
 func (a *Album) Sync(ctx context.Context) error {
 	there, err := a.sync(ctx)
 	if err == nil && !there {
@@ -223,8 +222,7 @@ func (a *Album) trash(c *catalogue.Change, p *catalogue.Photo) {
 	c.Put, c.Remove = append(c.Put, &moved), append(c.Remove, p.Key())
 }
 
-// Suggest adds the suggestions in `words`, a map by path, to photos without
-// keywords.
+// Suggest adds the suggestions in `words`, a map by path, to photos without keywords.
 func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keyword) error {
 	_, err := a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c := &catalogue.Change{}

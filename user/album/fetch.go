@@ -223,8 +223,7 @@ func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 	})
 }
 
-// MayMaintain returns an error if another device owns maintenance. It changes
-// nothing.
+// MayMaintain returns an error if another device owns maintenance. It changes nothing.
 func (a *Album) MayMaintain(ctx context.Context, takeOver bool) error {
 	return a.withRepository(ctx, func(r *repository.Repository) error {
 		if takeOver {

@@ -39,9 +39,8 @@ func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) er
 	})
 }
 
-// TrustAlbum makes the device accept a generation of the key's album, even an
-// older one, and its descendants. If it has no digest, the device accepts any
-// generation.
+// TrustAlbum makes the device accept a generation of the key's album, even an older
+// one, and its descendants. If it has no digest, the device accepts any generation.
 func (d *Device) TrustAlbum(key *user.Key, now IndexGeneration) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		m.Album, m.AlbumCard = &now, nil

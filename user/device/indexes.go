@@ -16,9 +16,8 @@ import (
 	"cpar/user"
 )
 
-// A ListedIndex is an index at a cloud or remembered by this device. If the key
-// does not open the index, scheme, photos and size are the cloud's sanitized
-// claims.
+// A ListedIndex is an index at a cloud or remembered by this device. If the key does
+// not open the index, scheme, photos and size are the cloud's sanitized claims.
 type ListedIndex struct {
 	ID         cpar.IndexID `json:"id"`
 	Name       string       `json:"name"`

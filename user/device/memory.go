@@ -15,13 +15,11 @@ import (
 )
 
 type memory struct {
-	// Allows is the policy of the key on this device, nil until it has seen the
-	// key.
+	// Allows is the policy of the key on this device, nil until it has seen the key.
 	Allows *user.Policy `json:"allows"`
 	// InUse is the origin of the default index. Its scheme hides distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
-	// Seen maps origins (first ids, before compaction) to the newest
-	// generations.
+	// Seen maps origins (first ids, before compaction) to the newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
 	// Cards maps origins to generations that a card named (see Card). Seen
 	// keeps its entry until a descendant of the card's generation has been

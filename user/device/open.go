@@ -39,8 +39,7 @@ type OpenOptions struct {
 	Index cpar.IndexID
 	// Name is the name that the user gave, or "".
 	Name string
-	// Ready, if not nil, may reject the index before large segments are
-	// fetched.
+	// Ready, if not nil, may reject the index before large segments are fetched.
 	Ready func(*user.Owner) error
 	// Cache caches features of photos. Nil selects the device's local store.
 	Cache    *feature.Cache

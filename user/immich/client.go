@@ -59,9 +59,8 @@ func NewClient(address, key string) (*Client, error) {
 	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: parallel.Sleep}, nil
 }
 
-// ownClient returns a client that follows no redirects, because a redirect
-// could send the key elsewhere. Requests to loopback use no proxy and no name
-// server.
+// ownClient returns a client that follows no redirects, because a redirect could send
+// the key elsewhere. Requests to loopback use no proxy and no name server.
 func ownClient(u *url.URL) *http.Client {
 	t := http.DefaultTransport.(*http.Transport)
 	if u.Scheme == "http" {
@@ -72,12 +71,10 @@ func ownClient(u *url.URL) *http.Client {
 
 func (c *Client) Address() string { return c.base.String() }
 
-// errGone means that a photo or tag does not exist or that the key may not see
-// it.
+// errGone means that a photo or tag does not exist or that the key may not see it.
 var errGone = errors.New("it does not exist")
 
-// A fault is an error of the server. It matches cpar.ErrCloud but has its own
-// text.
+// A fault is an error of the server. It matches cpar.ErrCloud but has its own text.
 type fault struct {
 	text   string
 	status int // HTTP status of the response, 0 without a response
@@ -140,8 +137,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 		if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
 			return nil, false, 0, cause
 		}
-		// The error of net/http contains the URL, which may contain a photo's
-		// id.
+		// The error of net/http contains the URL, which may contain a photo's id.
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}

@@ -59,8 +59,7 @@ type Summary struct {
 	Foreign int    `json:"foreign"` // photos of other users, which cannot be tagged
 }
 
-// group is the number of photos that are fetched, requested and later tagged
-// together.
+// group is the number of photos that are fetched, requested and later tagged together.
 const group = 32
 
 const fetching = 4
@@ -74,11 +73,10 @@ type run struct {
 	summary Summary
 }
 
-// Annotate tags the photos not yet finished in this generation of the index.
-// All requests are sent before the first tag is set. Neither tags nor errors of
-// tagging can therefore influence the requests, which the cloud sees. After an
-// error, answers and finished work remain, and the next run continues from
-// there.
+// Annotate tags the photos not yet finished in this generation of the index. All
+// requests are sent before the first tag is set. Neither tags nor errors of tagging can
+// therefore influence the requests, which the cloud sees. After an error, answers and
+// finished work remain, and the next run continues from there.
 func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, error) {
 	r := &run{Library: l, o: o, x: x}
 	photos, err := r.begin(ctx)

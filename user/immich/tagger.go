@@ -77,8 +77,7 @@ func (m missed) records(run string) (all []record) {
 	return all
 }
 
-// foreign reports whether a photo belongs to another user, such as the user's
-// partner.
+// foreign reports whether a photo belongs to another user, such as the user's partner.
 func (m missed) foreign(photo id) bool {
 	for _, photos := range m {
 		if photos[photo] == "no_permission" {

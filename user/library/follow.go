@@ -23,8 +23,7 @@ import (
 type Follower struct {
 	Library *Library
 	Options Options // Run sets Lean, Once, Whole, Resume, More and OnErrors
-	// Open opens the index. Run repeats the call until the cloud can be
-	// reached.
+	// Open opens the index. Run repeats the call until the cloud can be reached.
 	Open func(context.Context) (*device.Index, error)
 	// Next waits for photos. Result `more` reports whether further photos of
 	// the same burst will follow.
@@ -188,8 +187,7 @@ func (f *Follower) write(ctx context.Context, a pendingWrite) {
 // passing reports whether an error may disappear without action by the user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
-// endCut ends a run that stopped early, so that the next call begins a new
-// run.
+// endCut ends a run that stopped early, so that the next call begins a new run.
 func (l *Library) endCut(same string) error {
 	release, err := l.lockShared()
 	if err != nil {

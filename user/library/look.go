@@ -118,8 +118,7 @@ func (w *annotator) recall(j *job) bool {
 	return ok
 }
 
-// once reports whether Options.Once skips a photo. If so, it sets an empty
-// answer.
+// once reports whether Options.Once skips a photo. If so, it sets an empty answer.
 func (w *annotator) once(j *job) bool {
 	if w.l == nil || !w.o.Once {
 		return false

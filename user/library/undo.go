@@ -129,10 +129,9 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error if the run contains decisions and the file was
-// changed afterwards, because only restoring the former bytes can revert
-// decisions. It considers the last intent for a file, because earlier intents
-// failed.
+// retractable returns an error if the run contains decisions and the file was changed
+// afterwards, because only restoring the former bytes can revert decisions. It
+// considers the last intent for a file, because earlier intents failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -145,8 +144,7 @@ func (h *history) retractable(i *intent, now digest) error {
 	return errors.New("it has changed since, so accepted and rejected keywords stay")
 }
 
-// away reports whether a folder is missing or empty, like an unused mount
-// point.
+// away reports whether a folder is missing or empty, like an unused mount point.
 func away(folder string) bool {
 	entries, err := os.ReadDir(folder)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0

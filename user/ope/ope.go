@@ -41,8 +41,7 @@ type Key struct {
 	fields map[int][]uint64 // field → ciphertexts of 0…β, made on first use
 }
 
-// NewKey derives the key for levels 0…beta from secret. Errors wrap
-// cpar.ErrInput.
+// NewKey derives the key for levels 0…beta from secret. Errors wrap cpar.ErrInput.
 func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	if beta < 0 || beta > maxBeta {
 		return nil, fmt.Errorf("making an order-preserving key: highest level %d outside 0 to %d: %w", beta, maxBeta, cpar.ErrInput)

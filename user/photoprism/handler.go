@@ -23,8 +23,7 @@ import (
 type Options struct {
 	// Token is the bearer key. An empty token admits no request.
 	Token string
-	// Hosts lists the host names that requests may use. Loopback is always
-	// allowed.
+	// Hosts lists the host names that requests may use. Loopback is always allowed.
 	Hosts []string
 	// Addresses, if set, permits any IP address as the host. No web page can
 	// use an IP address as its own name.

@@ -19,8 +19,7 @@ import (
 type Choice struct {
 	Scheme string `json:"scheme"`
 	Search string `json:"search,omitempty"`
-	// Photos is the number of photos in the measured searches, which use one
-	// core.
+	// Photos is the number of photos in the measured searches, which use one core.
 	Photos   int        `json:"photos"`
 	Measured []Measured `json:"measured"`
 	Reason   string     `json:"reason"`
@@ -44,8 +43,7 @@ const (
 	// fastEnough is the time below which Choose prefers a scan. A scan is exact
 	// and reveals less, and users would not notice a faster search.
 	fastEnough = 5 * time.Millisecond
-	// worthIt is the minimum speed-up over a scan that justifies another
-	// search.
+	// worthIt is the minimum speed-up over a scan that justifies another search.
 	worthIt     = 2
 	findsEnough = 0.8 // minimum recall of a search other than a scan
 	chooseAsked = 60  // number of requests measured

@@ -45,8 +45,7 @@ type Options struct {
 	Progress user.Progress
 }
 
-// A Tuning holds the quality and cost of each profile and ranker on a
-// collection.
+// A Tuning holds the quality and cost of each profile and ranker on a collection.
 type Tuning struct {
 	Photos int `json:"photos"` // number of photos in the collection
 	// Rows are in the order of the constants for profiles, then rankers.

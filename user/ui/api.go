@@ -145,8 +145,7 @@ func (s *Server) choose(r *http.Request, c Choice) (any, error) {
 	return s.settings(nil, r)
 }
 
-// list lists all photos. If the query contains `again`, it first rescans the
-// folders.
+// list lists all photos. If the query contains `again`, it first rescans the folders.
 func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Has("again") {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {

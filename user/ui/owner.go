@@ -39,8 +39,7 @@ type LibraryOptions struct {
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
-	// Threshold is the minimum probability of keywords written without
-	// confirmation.
+	// Threshold is the minimum probability of keywords written without confirmation.
 	Threshold float64
 	// Right is the share of correct keywords from which Threshold was computed,
 	// or 0 if the user gave the threshold.
@@ -224,8 +223,7 @@ func (w *LibraryBackend) options() library.Options {
 	return o
 }
 
-// Look reads a photo's stored answer and the keywords of the photo and its
-// sidecars.
+// Look reads a photo's stored answer and the keywords of the photo and its sidecars.
 func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err

@@ -46,9 +46,8 @@ type Catalogue struct {
 	readOnly bool // see Newest
 }
 
-// maxMerged bounds the size of a segment that a small commit merges from its
-// changes and the newest segments. A higher bound would make it costly to add one
-// photo.
+// maxMerged bounds the size of a segment that a small commit merges from its changes
+// and the newest segments. A higher bound would make it costly to add one photo.
 const maxMerged = 64 << 10
 
 // keptGenerations is the number of generations kept at the server for devices

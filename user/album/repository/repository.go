@@ -149,9 +149,8 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	return r, nil
 }
 
-// create initializes the repository if the store has none. All secrets derive
-// from the album's secret, so two devices that run create at once create the same
-// repository.
+// create initializes the repository if the store has none. All secrets derive from the
+// album's secret, so two devices that run create at once create the same repository.
 func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()

@@ -49,8 +49,7 @@ func (b *Cipher) Seal(dst []byte, nonces *seed.Stream, plain, binding []byte) []
 	return b.aead.Seal(append(dst, nonce[:]...), nonce[:], plain, binding)
 }
 
-// ErrAltered reports a message that was altered or sealed with another key or
-// binding.
+// ErrAltered reports a message that was altered or sealed with another key or binding.
 var ErrAltered = errors.New("it was altered or belongs elsewhere")
 
 // Open decrypts and authenticates a message made by Seal.

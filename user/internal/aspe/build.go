@@ -37,8 +37,7 @@ type Builder struct {
 	clamped    int
 	forest     *kdforest.Forest // nil without a forest
 	lists      *ivf.Cells       // nil without cells
-	// centroids are the means of the cells. A centroid has a vector but no
-	// photo.
+	// centroids are the means of the cells. A centroid has a vector but no photo.
 	centroids []index.Record
 }
 

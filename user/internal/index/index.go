@@ -24,8 +24,7 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Index holds the secrets and parameters of one index that every scheme
-// needs.
+// An Index holds the secrets and parameters of one index that every scheme needs.
 type Index struct {
 	seed.Redacted
 	ID     cpar.IndexID

@@ -15,12 +15,11 @@ import (
 //	             page 0  │ page 1    │ … │ tail
 //	amendments: record ─▶ its current keywords, if its full page holds others
 //
-// An update appends to the tail, moves full pages out of the tail, and
-// re-encrypts the rest. Changed keywords of a record in a full page become an
-// amendment in the tail, so an observer cannot tell whether keywords changed.
-// The keywords of removed records stay in their pages. If the amendments or a
-// page overflow, all pages are rewritten. The epoch is the generation of that
-// rewrite.
+// An update appends to the tail, moves full pages out of the tail, and re-encrypts the
+// rest. Changed keywords of a record in a full page become an amendment in the tail, so
+// an observer cannot tell whether keywords changed. The keywords of removed records
+// stay in their pages. If the amendments or a page overflow, all pages are rewritten.
+// The epoch is the generation of that rewrite.
 //
 // A Table is immutable.
 type Table struct {

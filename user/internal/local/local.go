@@ -81,8 +81,7 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (block
 
 func (s *cipher) Drop([]byte, int) error { return nil }
 
-// Clustered returns no cells, because they would only speed up a server's
-// search.
+// Clustered returns no cells, because they would only speed up a server's search.
 func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
 
 func (s *cipher) Finish(*index.Writer) error { return nil }

@@ -75,9 +75,8 @@ func (b *Builder) Incoming() ([][]int16, [][]string, error) {
 	return out, b.words, nil
 }
 
-// Write encrypts the new rows, the keywords, and the scheme's other segments.
-// It re-encrypts the keyword tail in every generation to hide whether keywords
-// changed.
+// Write encrypts the new rows, the keywords, and the scheme's other segments. It
+// re-encrypts the keyword tail in every generation to hide whether keywords changed.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
 	if b.refills {
@@ -260,8 +259,7 @@ func (before *Index) Rebuild(x *index.Index, rows *Rows, order []int, keywords [
 	return b, nil
 }
 
-// RowsOf converts vectors to rows. Result `clamped` is the number of shortened
-// vectors.
+// RowsOf converts vectors to rows. Result `clamped` is the number of shortened vectors.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
 	for i, v := range vectors {
@@ -281,9 +279,8 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 	return out, clamped, nil
 }
 
-// DecryptAll decrypts every record, including removed records, and checks them
-// against the ledger. Parameter `segments` lists the segments of vectors in
-// order.
+// DecryptAll decrypts every record, including removed records, and checks them against
+// the ledger. Parameter `segments` lists the segments of vectors in order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	n, unit := 0, 0 // `n` counts records outside cells, and `unit` their units
 	sum, right := x.cipher.NewIntegrityCheck()

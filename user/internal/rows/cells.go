@@ -246,8 +246,7 @@ func (x *Index) hide(scores []int64, cluster int) {
 	}
 }
 
-// A clusteredReading decrypts packed rows and reports each of their records
-// once.
+// A clusteredReading decrypts packed rows and reports each of their records once.
 type clusteredReading struct {
 	Clustered
 	report    func(row int, cells []int16)

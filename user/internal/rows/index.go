@@ -35,8 +35,7 @@ type Cipher interface {
 	// Drop subtracts a segment of the previous generation from the integrity
 	// sums. The segment's first unit has number `unit`.
 	Drop(segment []byte, unit int) error
-	// Finish writes the cipher's segments other than vectors, hints and
-	// keywords.
+	// Finish writes the cipher's segments other than vectors, hints and keywords.
 	Finish(w *index.Writer) error
 	// Decrypt passes a segment's records to `each` and returns the number of
 	// units. The segment's first unit has number `unit`.
@@ -131,8 +130,7 @@ func (x *Index) Needs(k cpar.SegmentKind) bool {
 	return k == cpar.SegmentKeywords || clustered != nil && k == cpar.SegmentCells || x.cipher.Needs(k)
 }
 
-// Hold decrypts and keeps the segments named by Needs and may retain their
-// bytes.
+// Hold decrypts and keeps the segments named by Needs and may retain their bytes.
 func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	if err := x.HoldSome(segments); err != nil {
 		return err

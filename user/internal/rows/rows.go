@@ -97,8 +97,7 @@ func (b Bitmap) With(records int, more []int) Bitmap {
 	return out
 }
 
-// count returns the number of marked records. No bit after the last record is
-// set.
+// count returns the number of marked records. No bit after the last record is set.
 func (b Bitmap) count() (n int) {
 	for _, x := range b {
 		n += bits.OnesCount8(x)

@@ -51,8 +51,7 @@ func (c checkSums) clone() checkSums {
 	return checkSums{matrix: slices.Clone(c.matrix), addends: slices.Clone(c.addends)}
 }
 
-// rhos returns ρ for n groups from number first on, as factors for package
-// lattice.
+// rhos returns ρ for n groups from number first on, as factors for package lattice.
 func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	out := make([]uint64, n)
 	s.At(8 * uint64(first)).Words(out)

@@ -280,9 +280,8 @@ func (s *cipher) Held() int {
 	return s.records + h.Records()
 }
 
-// Request encrypts a request to a cell and a request to the open part, each
-// under its own secret. It omits the cells or the open part if they have no
-// groups.
+// Request encrypts a request to a cell and a request to the open part, each under its
+// own secret. It omits the cells or the open part if they have no groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request
