@@ -175,7 +175,7 @@ func (l *ledger) readWords(r *wire.Reader, version uint16) (err error) {
 	return r.Err()
 }
 
-func (l *ledger) take(f fitted) (err error) {
+func (l *ledger) addFitted(f fitted) (err error) {
 	l.fitted = f
 	if f.search != nil && l.rows.Dim() != f.search.Sums.Dim() || f.search == nil && l.rows != nil {
 		return fmt.Errorf("%w: its profile and its ledger have different vectors of words", cpar.ErrCorrupt)

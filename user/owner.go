@@ -73,7 +73,7 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	if err != nil {
 		return nil, err
 	}
-	if err := l.take(f); err != nil {
+	if err := l.addFitted(f); err != nil {
 		return nil, fmt.Errorf("reading ledger: %w", err)
 	}
 	x, err := l.index(key, random)

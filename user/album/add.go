@@ -160,8 +160,8 @@ func (a *Album) checkOthers(ctx context.Context) error {
 }
 
 // changed returns the unreadable items and the items that the album lacks or has
-// with other files or keywords. With Check, it returns all items. It counts the
-// rest in sum.
+// with other files or keywords. With Check, it returns all items. In sum, it counts
+// the rest and, in a dry run, all readable items.
 func (a *Album) changed(items []*item, o AddOptions, sum *Added) (todo []*item) {
 	s := a.catalogue.State()
 	for _, i := range items {

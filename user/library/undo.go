@@ -130,8 +130,8 @@ func (h *history) take(run string, r *record, m *memory) {
 }
 
 // retractable returns an error if the run contains decisions and the file was changed
-// afterwards, because only restoring the former bytes can revert decisions. It
-// considers the last intent for a file, because earlier intents failed.
+// afterwards, because only restoring the former bytes can revert decisions. It checks
+// only the last intent for a file, which Undo reverts first.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)

@@ -54,9 +54,9 @@ const (
 
 // Choose measures schemes and prepares an index of the best scheme for the
 // collection: the faster of cpar and ivf if a scan is slow and that scheme is
-// much faster, and otherwise capia, which scans. It chooses user.DefaultScheme
-// for profiles of short vectors, which these schemes do not hide, and for keys
-// that do not allow all three.
+// much faster and accurate, and otherwise capia, which scans. It chooses
+// user.DefaultScheme for profiles of short vectors, which these schemes do not
+// hide, and for keys that do not allow all three.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {

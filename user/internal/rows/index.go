@@ -71,7 +71,7 @@ type Options struct {
 }
 
 type Kind struct {
-	Coarse bool
+	Coarse bool // whether the quantisation steps are coarse (quantise.go)
 	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
 	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
 	// Size returns the size in bytes of n records and of the output of Finish
