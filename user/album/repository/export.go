@@ -73,9 +73,9 @@ func (r *Repository) owns(ctx context.Context, to blob.Storage, have map[blob.ID
 	return nil
 }
 
-// exported opens a folder in the layout of kopia's own storage, and lists its
+// openExport opens a folder in the layout of kopia's own storage, and lists its
 // blobs. If `readOnly` is set and the folder does not exist, result `to` is nil.
-func exported(ctx context.Context, folder string, readOnly bool) (to blob.Storage, have map[blob.ID]blob.Metadata, err error) {
+func openExport(ctx context.Context, folder string, readOnly bool) (to blob.Storage, have map[blob.ID]blob.Metadata, err error) {
 	if folder, err = filepath.Abs(folder); err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +98,7 @@ func exported(ctx context.Context, folder string, readOnly bool) (to blob.Storag
 // folder in the layout of kopia's own storage, and deletes all other blobs there.
 // It returns the number of bytes copied, or that a dry run would copy.
 func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tell progress.Func) (copied int64, err error) {
-	to, have, err := exported(ctx, folder, dryRun)
+	to, have, err := openExport(ctx, folder, dryRun)
 	if err != nil {
 		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
 	}

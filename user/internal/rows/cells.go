@@ -47,9 +47,9 @@ type division struct {
 }
 
 // Below minRecordsForCells records, cells would lengthen requests more than they
-// shorten replies. Below minRecordsForMore, an index has four wide cells by
-// default, of which one usually holds enough records (minRecall), and otherwise
-// 2^logMore smaller ones. A request to a million records in wide cells and its
+// shorten replies. By default, an index of fewer than minRecordsForMore records has
+// four wide cells, one of which usually suffices (minRecall), and a larger index has
+// 2^logMore smaller cells. A request to a million records in wide cells and its
 // reply would have 3.5 MB.
 const (
 	minRecordsForCells, minRecordsForMore = 50_000, 400_000
@@ -120,10 +120,10 @@ func (b *Builder) Divide(ctx context.Context, words []*vector.Vector) error {
 	return err
 }
 
-// Every search and annotation asks as many cells as hold the share minRecall of the
-// recallOf nearest records of a word. The mean over fewer than fewWords words would
-// be uncertain. Annotation needs fewer neighbours than a search: on Corel-5k, the
-// same cells hold more of the ten nearest of a photo (cpar-eval clusters).
+// Every search and annotation asks enough cells to cover, on average over the words,
+// the share minRecall of a word's recallOf nearest records. The mean over fewer than
+// fewWords words would be uncertain. On Corel-5k, the same cells cover a larger share
+// of the ten nearest records of a photo, which annotation needs (cpar-eval clusters).
 const recallOf, minRecall, fewWords = 100, 0.95, 32
 
 func floats(row []int16, sign float32) []float32 {
