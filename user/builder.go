@@ -30,8 +30,7 @@ type Builder struct {
 	Validation *rank.Validation
 }
 
-// PhotoOf returns the position of a record's photo among the photos given to
-// Setup.
+// PhotoOf returns the position of a record's photo among the photos given to Setup.
 func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[record].Photo }
 
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }

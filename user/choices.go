@@ -21,8 +21,7 @@ type choices struct {
 	former *vocabulary.Vocabulary
 }
 
-// append appends the encoding of c, which ledgers contain from choicesVersion
-// on.
+// append appends the encoding of c, which ledgers contain from choicesVersion on.
 func (c *choices) append(b []byte) []byte {
 	people := byte(0)
 	if c.people {
@@ -66,9 +65,8 @@ func (o *Owner) IncludesPeople() bool { return o.ledger.choices.people }
 // Vocabulary returns the owner's vocabulary, which is nil or empty for none.
 func (o *Owner) Vocabulary() *vocabulary.Vocabulary { return o.ledger.choices.vocabulary }
 
-// SetVocabulary replaces the vocabulary of the index (scheme sealed or local)
-// in folder and makes a new generation. A nil or empty v removes the
-// vocabulary.
+// SetVocabulary replaces the vocabulary of the index (scheme sealed or local) in folder
+// and makes a new generation. A nil or empty v removes the vocabulary.
 func SetVocabulary(ctx context.Context, key *Key, folder string, v *vocabulary.Vocabulary, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "changing the vocabulary of the index", o, func(u *updater) error { return u.setVocabulary(ctx, v) })
 }

@@ -123,8 +123,6 @@ func TestCellsSurviveUpdates(t *testing.T) {
 	}
 }
 
-// TestDefaultCellsDependOnSize checks the default for each number of records
-// and profile.
 func TestDefaultCellsDependOnSize(t *testing.T) {
 	layout := vectorlayout.SquaredL2(96, 1000)
 	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 2, 399_999: 2, 400_000: 3, 1_000_000: 3} {
@@ -149,10 +147,10 @@ func TestDefaultCellsDependOnSize(t *testing.T) {
 	}
 }
 
-// TestWordsChooseHowManyCellsAreAsked checks that the words of an index determine
-// how many cells a search asks, at its build and compaction, and its own photos if
-// it has few words. Two groups of photos have keywords. The other photos are
-// scattered, so that their neighbours are in several cells.
+// TestWordsChooseHowManyCellsAreAsked checks that build and compaction let the words
+// of an index, or its photos if there are few words, determine how many cells a
+// search asks. Two groups of photos have keywords. The other photos are scattered,
+// so that their neighbours are in several cells.
 func TestWordsChooseHowManyCellsAreAsked(t *testing.T) {
 	const group = 110
 	r := rand.New(rand.NewPCG(33, 1))

@@ -35,8 +35,7 @@ type ReadOptions struct {
 	Spill *feature.Spill
 	// Warnings, if not nil, receives a warning about each file that ends early.
 	Warnings *[]dataset.Warning
-	// Network, if not nil, computes embeddings, which profile "network"
-	// requires.
+	// Network, if not nil, computes embeddings, which profile "network" requires.
 	Network  *encoder.Encoder
 	Progress Progress
 }

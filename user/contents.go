@@ -26,8 +26,7 @@ type Memo interface {
 type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
-	// Memo, if not nil, caches content digests by path, size and modification
-	// time.
+	// Memo, if not nil, caches content digests by path, size and modification time.
 	Memo Memo
 	// ReadOnly, if set, prevents writes to Memo.
 	ReadOnly bool
@@ -40,17 +39,15 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
 	done := 0
-	parallel.Each(len(items), func() func(int) {
-		return func(i int) {
-			if ctx.Err() != nil {
-				return
-			}
-			contents[i], errs[i] = opt.content(items[i].Path)
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			opt.Progress.Report("read", done, len(items))
+	parallel.For(len(items), func(i int) {
+		if ctx.Err() != nil {
+			return
 		}
+		contents[i], errs[i] = opt.content(items[i].Path)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		opt.Progress.Report("read", done, len(items))
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, nil, nil, err
@@ -121,8 +118,8 @@ func (opt ContentOptions) name(path string) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(info.ModTime().UnixNano()))
 }
 
-// ReadFeatures extracts the features of photos. Its result is nil for unusable
-// photos.
+// ReadFeatures extracts the features of photos. An unusable photo's features
+// are nil.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
 	photos, _, skipped, err := extract(ctx, items, opt)
 	if err != nil {
@@ -131,8 +128,7 @@ func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) (
 	return Features(photos), skipped, nil
 }
 
-// extract extracts the features of photos and returns the positions of usable
-// photos.
+// extract extracts the features of photos and returns the positions of usable photos.
 func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) (photos []Photo, used []int, skipped []Skipped, err error) {
 	how := feature.Options{
 		Cache:    opt.Cache,

@@ -67,8 +67,7 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	return b, nil
 }
 
-// begin counts the words of a collection for a new index id and drops unused
-// words.
+// begin counts the words of a collection for a new index id and drops unused words.
 func (l *ledger) begin(keywords [][]string) (err error) {
 	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return err

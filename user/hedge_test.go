@@ -194,7 +194,7 @@ func TestUpdatesAreHedged(t *testing.T) {
 		if again := after(add(one)); again.Digest() != a.Digest() {
 			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
 		}
-		stay := before.of(stay...)
+		stay := before.of(keptKinds...)
 		apart(t, fmt.Sprint(scheme, ", another photo"), a, after(add(other)), append(stay, a.of(cpar.SegmentKeywords)...)...)
 		apart(t, fmt.Sprint(scheme, ", a generation later"), a, after(remove, add(one)), stay...)
 		// One photo is alone in the last unit of the same generation, at

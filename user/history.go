@@ -60,13 +60,13 @@ func appendHistory(b []byte, h History) []byte {
 // readHistory reads a history. Version 7 of the ledger recorded whole digests
 // of at most sixteen ancestors.
 func readHistory(r *wire.Reader, version uint16) (h History) {
-	size, most := ancestorBytes, maxAncestors
+	size, limit := ancestorBytes, maxAncestors
 	if version == oldLedgerVersion {
-		size, most = sha256.Size, 16
+		size, limit = sha256.Size, 16
 	}
 	n := r.Count(size, "states before")
 	switch {
-	case n > most:
+	case n > limit:
 		r.Fail("%d states before", n)
 		return nil
 	case version == oldLedgerVersion:

@@ -14,9 +14,8 @@ import (
 // compares a folder with an index. It is zero if the content is unknown.
 type identity [cpar.IdentityBytes]byte
 
-// identify returns a function that maps a content digest to its identity.
-// Identities stay the same in all generations of an index, including after
-// Compact.
+// identify returns a function that maps a content digest to its identity. Identities
+// stay the same in all generations of an index, including after Compact.
 func identify(key *Key, origin cpar.IndexID) func(content [32]byte) identity {
 	secret := seed.Derive(key.secret, "identity", origin[:])
 	return func(content [32]byte) (id identity) {

@@ -49,8 +49,7 @@ func (k *Key) Restricted(p Policy) *Key { return &Key{secret: k.secret, allows: 
 
 var ErrNotAllowed = errors.New("the key does not allow scheme")
 
-// Check rejects a scheme that the key does not allow (ErrInput and
-// ErrNotAllowed).
+// Check rejects a scheme that the key does not allow (ErrInput and ErrNotAllowed).
 func (k *Key) Check(s cpar.Scheme) error {
 	if k.allows.Allows(s) {
 		return nil

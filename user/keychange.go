@@ -8,9 +8,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// changeKeyFile opens a key file, applies `work`, and replaces the file
-// atomically. The seed stays the same. Copies of the file keep their
-// passphrases.
+// changeKeyFile opens a key file, applies `work`, and replaces the file atomically. The
+// seed stays the same. Copies of the file keep their passphrases.
 func changeKeyFile(path string, how Unlock, work func(f *keyFile) error) (*Key, error) {
 	f, err := openKeyFile(path, how)
 	if err == nil {

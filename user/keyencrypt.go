@@ -31,7 +31,7 @@ func encryptWithPassphrase(text []byte, passphrase string) ([]byte, error) {
 		return nil, err
 	}
 	to.SetWorkFactor(scryptLogN)
-	defer giveBack()
+	defer freeScryptMemory()
 	return encryptTo(text, to)
 }
 
@@ -41,7 +41,7 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 		return nil, hint.Add(fmt.Errorf("%w: the passphrase is empty", cpar.ErrKey), typeAgain)
 	}
 	who.SetMaxWorkFactor(maxWork)
-	defer giveBack()
+	defer freeScryptMemory()
 	out, err := decryptWith(text, who)
 	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong {
 		return nil, errPassphrase
@@ -49,9 +49,9 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	return out, err
 }
 
-// giveBack returns scrypt's 256 MB to the system. Otherwise the collector would
+// freeScryptMemory returns scrypt's 256 MB to the system. Otherwise the collector would
 // count them as live and let the heap grow to twice that size.
-func giveBack() { debug.FreeOSMemory() }
+func freeScryptMemory() { debug.FreeOSMemory() }
 
 func encryptTo(text []byte, to age.Recipient) ([]byte, error) {
 	var out bytes.Buffer

@@ -19,10 +19,10 @@ import (
 	"cpar/photo"
 )
 
-// The lines of a key file start with one of these words. Other lines are
-// remarks, but an unknown word that starts with ourLines, in upper or lower
-// case, is rejected, because a later version of CPAR may use the word to
-// forbid something. A file without allowsLine allows DefaultPolicy.
+// The significant lines of a key file start with one of these words. Other
+// lines are remarks, except that an unknown word that starts with ourLines, in
+// upper or lower case, is rejected, because a later version of CPAR may use the
+// word to forbid something. A file without allowsLine allows DefaultPolicy.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"
@@ -138,7 +138,7 @@ func openKeyFile(path string, how Unlock) (*keyFile, error) {
 func readKeyText(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		// A second key opens no index of the first, so a new key is the last advice.
+		// A new key opens no existing index, so the hint mentions it last.
 		return nil, hint.Add(hint.Kind(fmt.Errorf("reading key file %s: there is no such file", path), cpar.ErrKey),
 			"copy your key file there, name another with --key, restore it with cpar init --from-phrase, or, on your first device only, make one with cpar init")
 	}

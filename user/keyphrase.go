@@ -12,9 +12,8 @@ import (
 
 const PhraseWords = 24
 
-// Phrase returns the seed as 24 English words (BIP-39) for storage on paper.
-// Anyone who reads the phrase has the key. The phrase does not contain the
-// policy.
+// Phrase returns the seed as 24 English words (BIP-39) for storage on paper. Anyone who
+// reads the phrase has the key. The phrase does not contain the policy.
 func (k *Key) Phrase() (string, error) {
 	phrase, err := bip39.NewMnemonic(k.secret[:])
 	if err != nil {
@@ -23,9 +22,8 @@ func (k *Key) Phrase() (string, error) {
 	return phrase, nil
 }
 
-// FromPhrase decodes a phrase made by Key.Phrase. The key allows DefaultPolicy
-// and the named schemes. Errors give the position of a wrong word but not the
-// word.
+// FromPhrase decodes a phrase made by Key.Phrase. The key allows DefaultPolicy and the
+// named schemes. Errors give the position of a wrong word but not the word.
 func FromPhrase(phrase string, allow ...cpar.Scheme) (*Key, error) {
 	words := strings.Fields(strings.ToLower(phrase))
 	if len(words) != PhraseWords {

@@ -39,8 +39,7 @@ const MaxSlots = 8
 // FirstSlot is the name of the slot made from a file's single passphrase.
 const FirstSlot = "first"
 
-// A slotFile is a key file with slots. Its identity is nil until a slot is
-// opened.
+// A slotFile is a key file with slots. Its identity is nil until a slot is opened.
 type slotFile struct {
 	id       string
 	slots    []slot

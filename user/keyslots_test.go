@@ -149,8 +149,6 @@ func pieceOf(text []byte) string {
 	return "-----BEGIN" + block
 }
 
-// TestTamperedSlotsAreRejected checks that a file cannot be changed undetectably without a
-// passphrase.
 func TestTamperedSlotsAreRejected(t *testing.T) {
 	key := NewKey()
 	path := slottedFile(t, key)
@@ -289,7 +287,6 @@ func TestSetPassphrase(t *testing.T) {
 	}
 }
 
-// TestKeyFilesUseDefaultWorkFactor checks that released programs use age's default work factor.
 func TestKeyFilesUseDefaultWorkFactor(t *testing.T) {
 	if defaultScryptLogN != 18 || maxWork < defaultScryptLogN {
 		t.Errorf("work %d of at most %d", defaultScryptLogN, maxWork)

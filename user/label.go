@@ -12,9 +12,8 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// A Label is the part of the ledger that distinguishes an index from others of
-// the same key. It can be read even if the key does not allow the index's
-// scheme.
+// A Label is the part of the ledger that distinguishes an index from others of the same
+// key. It can be read even if the key does not allow the index's scheme.
 type Label struct{ ledger *ledger }
 
 // ReadLabel decrypts the label of an index. It fetches only the ledger and
@@ -53,8 +52,7 @@ func (l Label) Vocabulary() *vocabulary.Vocabulary { return l.ledger.choices.voc
 // numbers but different digests.
 func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
-// History returns the digests of the ancestors. Callers must not modify the
-// result.
+// History returns the digests of the ancestors. Callers must not modify the result.
 func (l Label) History() History { return l.ledger.history }
 
 const maxNameBytes = 64

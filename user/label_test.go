@@ -8,8 +8,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// TestLabelNeedsOnlyTheLedger checks that the label needs only the key and the ledger, under
-// every scheme.
 func TestLabelNeedsOnlyTheLedger(t *testing.T) {
 	for _, s := range cpar.Schemes() {
 		key, opt := testKey(), small(s)

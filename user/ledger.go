@@ -41,9 +41,9 @@ type ledger struct {
 	// added holds the words added since the profile was written.
 	added   []string
 	choices choices
-	// rows are the sums of the rows of each word's photos that were added less
-	// those that were removed since the profile was written. It is nil if the
-	// profile has no vectors of words.
+	// rows holds, for each word, the sum of the rows of its photos added since
+	// the profile was written, less the rows of photos removed since. It is nil
+	// if the profile has no vectors of words.
 	rows *wordvector.Sums
 	// digest is zero until the ledger is encoded.
 	digest [sha256.Size]byte
@@ -62,18 +62,19 @@ const (
 	ledgerVersion, oldLedgerVersion, choicesVersion, rowsVersion = 10, 7, 9, 10
 )
 
-// minWords is the padded length, in bytes, of added words, choices and sums.
-// Longer data are padded to minWords times a power of two, so that their size
-// shows little. Sums longer than maxSums become part of a new profile. The
-// length is then minSummed, unless choices and words are long.
+// minWords is the padded length, in bytes, of added words and choices. With
+// sums, it is minSummed. Longer data are padded to this length times a power of
+// two, so that their size reveals little. Sums longer than maxSums become part
+// of a new profile.
 const minWords, maxSums, minSummed = 4096, 12 << 10, 16 << 10
 
 // wordsPadding returns the number of zeros after n bytes of words.
 func (l *ledger) wordsPadding(n int) int {
+	room := minWords
 	if l.rows != nil {
-		return padding(n, minSummed)
+		room = minSummed
 	}
-	return padding(n, minWords)
+	return padding(n, room)
 }
 
 // appendBinary appends the canonical encoding of l and of the scheme `own`.
@@ -174,7 +175,7 @@ func (l *ledger) readWords(r *wire.Reader, version uint16) (err error) {
 	return r.Err()
 }
 
-func (l *ledger) take(f fitted) (err error) {
+func (l *ledger) addFitted(f fitted) (err error) {
 	l.fitted = f
 	if f.search != nil && l.rows.Dim() != f.search.Sums.Dim() || f.search == nil && l.rows != nil {
 		return fmt.Errorf("%w: its profile and its ledger have different vectors of words", cpar.ErrCorrupt)
@@ -250,9 +251,9 @@ func (l *ledger) after() *ledger {
 }
 
 // checkNonces rejects a generation in which the keyword key, which encrypts
-// more messages than other keys, could have encrypted too many. The bound is
-// (pages + 2 for the tail) times the number of generations under this id.
-// Copies restored from a backup are not counted.
+// more messages than other keys, could have encrypted too many. It assumes that
+// each generation under this id encrypted all pages and two messages for the
+// tail. Copies restored from a backup are not counted.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

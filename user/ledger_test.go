@@ -44,7 +44,7 @@ func openPlain(key *Key, plain []byte, f fitted) (l *ledger, s scheme, err error
 	if l, err = readLedger(r); err != nil {
 		return nil, nil, err
 	}
-	if err = l.take(f); err != nil {
+	if err = l.addFitted(f); err != nil {
 		return nil, nil, err
 	}
 	var x *index.Index

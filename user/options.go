@@ -53,8 +53,7 @@ type Options struct {
 	// Dim is the number of dimensions of profile "clip", one of
 	// profile.ClipDims, or 0 for the first.
 	Dim int
-	// Text is the text half of the network of profile "network" or "clip", or
-	// nil.
+	// Text is the text half of the network of profile "network" or "clip", or nil.
 	Text profile.TextVectors
 	// Fitted supplies a profile and ranker. Indexes that share them contain
 	// information about the collection they were fitted to.
@@ -67,18 +66,16 @@ type Options struct {
 	Order Order
 	// Lists is the number of cells in scheme ivf. 0 means kmeans.DefaultCells.
 	Lists int
-	// WithLists adds cells to an index of scheme cpar, to compare both
-	// structures. The server then learns everything that either structure
-	// reveals.
+	// WithLists adds cells to an index of scheme cpar, to compare both structures. The
+	// server then learns everything that either structure reveals.
 	WithLists bool
 	// Block is the block width (coordinates per block) of scheme sealed, a
 	// power of two from 16 to 128. Wide blocks make requests short, and hints
 	// (precomputed data that the owner holds) long. 0 means 128 with profile
 	// "paper" and 32 otherwise.
 	Block int
-	// Careful doubles the ring degree of scheme sealed, for 290 bits of
-	// security by the core-SVP estimate instead of 120. Requests are twice as
-	// long.
+	// Careful doubles the ring degree of scheme sealed, for 290 bits of security by the
+	// core-SVP estimate instead of 120. Requests are twice as long.
 	Careful bool
 	// Cells is the number of hidden cells (groups of neighbouring records) of
 	// scheme sealed: 1, 2, 4 or 8, but 1 with profile "paper". A request
@@ -168,8 +165,7 @@ const MaxCells = 8
 // scheme sealed and profile learned or network.
 func DefaultCells(n int) int { return 1 << rows.DefaultLogCells(n) }
 
-// checkBlock rejects a block width whose requests would exceed the server's
-// limit.
+// checkBlock rejects a block width whose requests would exceed the server's limit.
 func checkBlock(o *Options) error {
 	if o.Block == 0 {
 		return nil
@@ -181,15 +177,15 @@ func checkBlock(o *Options) error {
 		return nil // other vectors are short
 	}
 	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
-	least := 0
-	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
+	narrowest := 0
+	for block := o.Block; block <= maxBlock && narrowest == 0; block *= 2 {
 		if p, err := q.Lattice(block, o.Careful, 0); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
-			least = block
+			narrowest = block
 		}
 	}
-	if least == o.Block {
+	if narrowest == o.Block {
 		return nil
 	}
 	return hint.Add(fmt.Errorf("%w: at PCA-%d and blocks of %d a score could be wrong, or a request would have more than the %d bytes that a cloud takes", cpar.ErrInput, o.PCA, o.Block, cpar.MaxRequestBytes),
-		"take blocks of %d", least)
+		"take blocks of %d", narrowest)
 }

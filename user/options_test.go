@@ -39,8 +39,6 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// TestBlockWidthsKeepTheRequestLimit rejects block widths whose requests exceed the
-// server's limit.
 func TestBlockWidthsKeepTheRequestLimit(t *testing.T) {
 	for _, c := range []struct {
 		pca, block  int

@@ -74,7 +74,7 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	if err != nil {
 		return nil, err
 	}
-	if err := l.take(f); err != nil {
+	if err := l.addFitted(f); err != nil {
 		return nil, fmt.Errorf("reading ledger: %w", err)
 	}
 	x, err := l.index(key, random)
@@ -210,9 +210,8 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 // Tagged returns the number of photos with keywords, as of Hold.
 func (o *Owner) Tagged() int { return int(o.tagged.Load()) }
 
-// SetEncoder sets the image network that the index was built with. It rejects
-// any other network. It also rejects nil if the profile needs a network. Both
-// errors are ErrInput.
+// SetEncoder sets the image network that the index was built with. It rejects nil and
+// any other network (ErrInput). If the profile needs no network, it does nothing.
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {

@@ -121,7 +121,6 @@ func TestManifestIsTheLedgers(t *testing.T) {
 	}
 }
 
-// TestHoldNeedsEverySegment checks that all segments are needed and match the ledger.
 func TestHoldNeedsEverySegment(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()

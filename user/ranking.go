@@ -18,12 +18,10 @@ type Ranking struct {
 	// Rare makes a calibrated ranker favour rare keywords. This raises
 	// precision and recall averaged over keywords.
 	Rare bool
-	// MinProbability drops less probable keywords. It requires a calibrated
-	// ranker.
+	// MinProbability drops less probable keywords. It requires a calibrated ranker.
 	MinProbability float64
-	// Guess holds the predictions from the photo's own vector (Owner.Vector),
-	// or nil. Rankers of learned profiles were calibrated with such
-	// predictions.
+	// Guess holds the predictions from the photo's own vector (Owner.Vector), or nil.
+	// Rankers of learned profiles were calibrated with such predictions.
 	Guess *rank.Guess
 }
 

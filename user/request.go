@@ -103,10 +103,9 @@ func (o *Owner) check(p cpar.Params) error {
 	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask without --search")
 }
 
-// Neighbours decodes a reply into records with their distances, nearest first.
-// The reply is nil for a local search. Neighbours returns ErrCloud for a reply
-// that was altered or belongs to another request, and ErrCorrupt for altered
-// keywords.
+// Neighbours decodes a reply into records with their distances, nearest first. The
+// reply is nil for a local search. Neighbours returns ErrCloud for a reply that was
+// altered or belongs to another request, and ErrCorrupt for altered keywords.
 func (p *Pending) Neighbours(a *cpar.Reply) ([]rank.Neighbour, error) {
 	near, err := p.replyReader.Read(a)
 	if err != nil {

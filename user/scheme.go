@@ -27,8 +27,8 @@ type scheme interface {
 	// Request returns the state to keep for one request and the request to
 	// send. The request is nil if the owner searches the index itself.
 	Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error)
-	// Requests returns one request for each of the nearest cells, as many as
-	// the index asks, or for every cell. Without cells, it returns one request.
+	// Requests returns a request to each of the Asked nearest cells, or to
+	// every cell. Without cells, it returns one request.
 	Requests(v *vector.Vector, p cpar.Params, every bool) ([]index.ReplyReader, []*cpar.Request, error)
 	// Asked returns the number of cells that every search asks, or 1.
 	Asked() int

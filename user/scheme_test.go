@@ -36,8 +36,6 @@ func TestEverySchemeHasATableEntry(t *testing.T) {
 	}
 }
 
-// TestEverySchemeAnswersTheSameCalls drives every scheme through the same calls and checks the
-// nearest photos.
 func TestEverySchemeAnswersTheSameCalls(t *testing.T) {
 	images := madeImages(40, 1)
 	for _, scheme := range cpar.Schemes() {

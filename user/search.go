@@ -18,8 +18,8 @@ import (
 )
 
 // This file searches an index for words, or for photos like another. A word's
-// vector is sent as the vector of a photo is, so that the server cannot tell a
-// word from a photo:
+// vector is sent in the same way as a photo's vector, so that the server cannot
+// tell a word from a photo:
 //
 //	words ─▶ SearchWords ─▶ Search ─▶ Requests ║─▶ replies ║─▶ neighbours ─▶ Hits
 //	photo ─▶ SearchLike ──────▲                ║           ║
@@ -113,8 +113,7 @@ func (o *Owner) SearchWords(q wordvector.Query, text TextVectors) (*Search, erro
 	return s, err
 }
 
-// Vector returns the plaintext vector of the query, which is as private as its
-// words.
+// Vector returns the plaintext vector of the query, which is as private as its words.
 func (s *Search) Vector() *vector.Vector { return s.vector }
 
 // Again prepares the same request for another generation of the index.
@@ -149,10 +148,10 @@ func (o *Owner) textVector(word string, text TextVectors) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("searching for words: %w", err)
 	}
-	return wide(x), nil
+	return float64s(x), nil
 }
 
-func wide(x []float32) []float64 {
+func float64s(x []float32) []float64 {
 	out := make([]float64, len(x))
 	for k, v := range x {
 		out[k] = float64(v)
@@ -160,8 +159,7 @@ func wide(x []float32) []float64 {
 	return out
 }
 
-// knownWords maps the folded form of each word that has photos to its
-// spellings.
+// knownWords maps the folded form of each word that has photos to its spellings.
 func (o *Owner) knownWords() map[string][]string {
 	known := map[string][]string{}
 	for _, w := range o.ledger.sums().Words() {
@@ -171,7 +169,7 @@ func (o *Owner) knownWords() map[string][]string {
 }
 
 // alternatives returns the keywords that a word of a query means: its spellings
-// and synonyms, or else the words below it in the vocabulary.
+// and synonyms or, if there are none, the words below it in the vocabulary.
 func (o *Owner) alternatives(word string, known map[string][]string) (words []string) {
 	v := o.Vocabulary()
 	meant := metadata.Fold(v.Word(word))
@@ -207,7 +205,7 @@ func mean(sums *wordvector.Sums, words []string) ([]float64, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return wide(x), true
+	return float64s(x), true
 }
 
 // nearestWords is the number of known words that an error suggests.
@@ -253,12 +251,12 @@ func (s *Search) share() (float64, error) {
 	return float64(max(1, suitable)) / float64(max(1, tagged)), err
 }
 
-// Requests returns the states to keep and the requests to send, which look like
-// the requests for a photo, and are as many. A request is nil if the owner
+// Requests returns the states to keep and the requests to send, which have the
+// number and form of the requests for a photo. A request is nil if the owner
 // searches the index locally. If every is set, there is one request for each cell.
 func (s *Search) Requests(every bool) ([]*Pending, []*cpar.Request, error) {
 	p := s.owner.DefaultParams()
-	if err := s.owner.check(p); err != nil { // MostFound would not pass
+	if err := s.owner.check(p); err != nil { // checked first, because check rejects MostFound
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
 	if Hides(s.owner.Scheme()) {

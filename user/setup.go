@@ -26,9 +26,8 @@ const (
 // Setup prepares an index of an annotated collection for Builder.Encrypt:
 // profile, ranker, search structure, dictionary and id.
 //
-// Record i is photo Builder.PhotoOf(i). The order of records is random, because
-// the order of photos would tell the server which photos were taken in
-// sequence.
+// Record i is photo Builder.PhotoOf(i). The order of records is random, because the
+// order of photos would tell the server which photos were taken in sequence.
 //
 // Setup keeps the vectors until Encrypt, but not the features.
 func Setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder, error) {
@@ -199,9 +198,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	return ranker, err
 }
 
-// drawIndexSecret derives the secret for the id and the order of records. It
-// depends on collection and options, even if random numbers repeat, because two
-// indexes with the same id would encrypt vectors twice under one key.
+// drawIndexSecret derives the secret for the id and the order of records. The
+// secret also depends on the collection and the options, in case random numbers
+// repeat. Two indexes with the same id would encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))

@@ -257,7 +257,6 @@ func TestBuildersReportValidation(t *testing.T) {
 	}
 }
 
-// TestIndexBytes compares the predicted with the written size.
 func TestIndexBytes(t *testing.T) {
 	images := madeImages(40, 5)
 	for _, kind := range []profile.Kind{profile.Paper, profile.Learned} {

@@ -118,8 +118,6 @@ func TestForestAndLists(t *testing.T) {
 	ask(cpar.Params{Scheme: cpar.SchemeCAPIA})
 }
 
-// TestIndexWithoutProfileSegmentIsRejected checks that an index without a profile segment, written by
-// an earlier version, is rejected with the command to rebuild it.
 func TestIndexWithoutProfileSegmentIsRejected(t *testing.T) {
 	_, err := indexdir.Open("testdata/forest-and-lists/index")
 	if !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {

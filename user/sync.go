@@ -39,8 +39,8 @@ type SyncOptions struct {
 	UpdateOptions
 	// RemoveMissing removes records of photos that are not in the collection.
 	RemoveMissing bool
-	// IncludePeople reports whether names of people count as keywords from now
-	// on.
+	// IncludePeople determines whether names of people count as keywords from
+	// now on.
 	IncludePeople bool
 	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
@@ -72,7 +72,7 @@ func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error
 		changed := false
 		for _, record := range of {
 			held[record] = true
-			// A copy without keywords takes none away.
+			// A copy without keywords removes none.
 			if len(keywords[i]) > 0 && !sameWords(u.keywords[record], keywords[i]) {
 				changed, c.keywords[record] = true, keywords[i]
 			}
@@ -190,7 +190,7 @@ func (u *updater) change(ctx context.Context, c change) error {
 	for _, record := range c.remove {
 		u.keywords[record] = nil
 	}
-	added, err := u.lay(ctx, c.add)
+	added, err := u.layOut(ctx, c.add)
 	if err != nil {
 		return err
 	}
@@ -219,9 +219,9 @@ func (u *updater) change(ctx context.Context, c change) error {
 	})
 }
 
-// lay converts new photos to rows, in random order, and records the keywords
+// layOut converts new photos to rows, in random order, and records the keywords
 // and identities of these photos.
-func (u *updater) lay(ctx context.Context, images []Photo) (added *rows.Rows, err error) {
+func (u *updater) layOut(ctx context.Context, images []Photo) (added *rows.Rows, err error) {
 	shuffled := make([]Photo, len(images))
 	for i, from := range u.permutation(len(images)) {
 		shuffled[i] = images[from]

@@ -28,8 +28,7 @@ type Update struct {
 	// Unchanged counts the photos with the same keywords. Only Sync sets it.
 	Unchanged int `json:"unchanged"`
 	Removed   int `json:"removed"`
-	// Missing lists the positions of photos given to Remove that have no live
-	// record.
+	// Missing lists the positions of photos given to Remove that have no live record.
 	Missing []int `json:"missing"`
 	// Clamped counts the added records whose vectors were shortened to fit the
 	// cipher, 0 for ordinary photographs.
@@ -175,9 +174,9 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// The variable `stay` lists the kinds of segments that an update keeps, except
-// perhaps the last segment of a kind.
-var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
+// keptKinds lists the kinds of segments that an update keeps, except perhaps the
+// last segment of a kind.
+var keptKinds = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next generation: the altered ledger, the index made by
 // `begin`, and the identities of all records.
@@ -197,12 +196,12 @@ func (u *updater) write(ctx context.Context, identities []identity, change func(
 	if err != nil {
 		return err
 	}
-	kept := stay
+	kept := keptKinds
 	switch {
 	case l.id != u.old.ID:
 		err = l.fitVectors(ctx, b)
 	case l.fold():
-		kept = slices.DeleteFunc(slices.Clone(stay), func(k cpar.SegmentKind) bool { return k == cpar.SegmentProfile })
+		kept = slices.DeleteFunc(slices.Clone(keptKinds), func(k cpar.SegmentKind) bool { return k == cpar.SegmentProfile })
 	}
 	if err != nil {
 		return err

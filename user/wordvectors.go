@@ -10,14 +10,13 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// This file maintains the vectors by which an index is searched for words
-// (search.go): for each word, the sum of the rows (rounded vectors) of its
-// photos.
+// This file maintains the vectors by which an index is searched for words (search.go):
+// for each word, the sum of the rows (rounded vectors) of its photos.
 
 // fitVectors computes the vectors of all words of a new index, and lets them
 // determine how many hidden cells a search asks. It computes none for profile
 // "paper", whose vectors have no meaningful mean, and for schemes that cannot be
-// updated. They have no cells.
+// updated. Such indexes have no cells.
 func (l *ledger) fitVectors(ctx context.Context, s schemeBuilder) error {
 	l.search, l.rows = nil, nil
 	b, ok := s.(*rows.Builder)
@@ -91,8 +90,8 @@ func (u *updater) recount(ctx context.Context, c change, added *rows.Rows, befor
 	return l.rows.Plus(delta), nil
 }
 
-// fold moves sums that have become long into the profile, which is then written
-// anew. It reports whether it did.
+// fold moves sums that have become long into the profile, and reports whether
+// the profile must be rewritten.
 func (l *ledger) fold() bool {
 	if l.rows == nil {
 		return false

@@ -85,8 +85,7 @@ func (a Access) Client() (*cparhttp.Client, error) {
 	return c, c.SetToken(a.Token)
 }
 
-// HTTP returns the HTTP client that method Client uses. HTTP's client sends no
-// token.
+// HTTP returns the HTTP client that method Client uses. HTTP's client sends no token.
 func (a Access) HTTP() (*http.Client, error) {
 	if a.CA == "" && a.Cert == "" && a.Key == "" {
 		return &http.Client{}, nil

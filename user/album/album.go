@@ -91,8 +91,7 @@ func Open(ctx context.Context, o Options) (*Album, error) {
 // Known reports whether this device has a copy of the catalogue.
 func (a *Album) Known() bool { return a.catalogue.State().Number > 0 }
 
-// Sync fetches the newest generation. It fails if the server has no album of this
-// key.
+// Sync fetches the newest generation. It fails if the server has no album of this key.
 func (a *Album) Sync(ctx context.Context) error {
 	there, err := a.sync(ctx)
 	if err == nil && !there {
@@ -196,7 +195,7 @@ func (a *Album) edit(ctx context.Context, create func(*catalogue.State) *catalog
 	return n, err
 }
 
-// Find returns the photos in the trash, or those outside it, that match a query.
+// Find returns the photos that match a query, in the trash or outside it.
 func (a *Album) Find(q query.Query, trash bool) []*catalogue.Photo {
 	return find(a.catalogue.State(), q, trash)
 }
@@ -223,8 +222,7 @@ func (a *Album) trash(c *catalogue.Change, p *catalogue.Photo) {
 	c.Put, c.Remove = append(c.Put, &moved), append(c.Remove, p.Key())
 }
 
-// Suggest adds the suggestions in `words`, a map by path, to photos without
-// keywords.
+// Suggest adds the suggestions in `words`, a map by path, to photos without keywords.
 func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keyword) error {
 	_, err := a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c := &catalogue.Change{}
@@ -240,8 +238,8 @@ func (a *Album) Suggest(ctx context.Context, words map[string][]catalogue.Keywor
 	return err
 }
 
-// Restore takes the newest version of each path out of the trash. The photo that
-// has the path until then moves to the trash.
+// Restore takes the newest matching version of each path out of the trash, and
+// moves the photo that has the path until then into the trash.
 func (a *Album) Restore(ctx context.Context, q query.Query) (n int, err error) {
 	_, err = a.edit(ctx, func(s *catalogue.State) *catalogue.Change {
 		c, newest := &catalogue.Change{}, map[string]*catalogue.Photo{}

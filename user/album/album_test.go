@@ -81,7 +81,7 @@ func TestRemoveAndRestore(t *testing.T) {
 	if n != len(dogs) || len(w.find(a, "dog")) > 0 || a.Usage().Trash != n {
 		t.Errorf("removed %d of %d", n, len(dogs))
 	}
-	// A photo that is deleted at home stays.
+	// A photo that the owner deletes stays in the album.
 	must(t, os.Remove(filepath.Join(dir, "2021", "IMG_0001.jpg")))
 	w.add(a, dir)
 	if len(w.find(a, "path:photos/2021/IMG_0001.jpg")) != 1 {
@@ -133,8 +133,8 @@ func TestMaintainKeepsPhotos(t *testing.T) {
 	w.same(b, keep)
 }
 
-// New keywords in a sidecar send the sidecar and a row, and not the photo again.
-// The older version shares the photo's bytes.
+// After a change of keywords in a sidecar, Add sends the sidecar and a row, but not
+// the photo. The older version shares the photo's bytes.
 func TestChangedSidecarSendsNoPhoto(t *testing.T) {
 	w := newWorld(t)
 	dir := w.photos("photos", 4, 1)

@@ -67,15 +67,15 @@ func (a *Album) compared(ctx context.Context, err error) error {
 	}
 	defer os.RemoveAll(folder)
 	var shown *catalogue.Catalogue
-	if shown, _, c.unknown = a.shown(ctx, folder); c.unknown == nil {
+	if shown, _, c.unknown = a.fetchState(ctx, folder); c.unknown == nil {
 		c.Difference = difference(a.catalogue.State(), shown.State())
 	}
 	return c
 }
 
-// shown fetches the server's state into a folder, without comparing it with
+// fetchState fetches the server's state into a folder, without comparing it with
 // states that this device has seen.
-func (a *Album) shown(ctx context.Context, folder string) (c *catalogue.Catalogue, newest device.IndexGeneration, err error) {
+func (a *Album) fetchState(ctx context.Context, folder string) (c *catalogue.Catalogue, newest device.IndexGeneration, err error) {
 	o := a.catalogue.Options
 	o.Folder = folder
 	o.See = func(number uint64, digest [sha256.Size]byte, _ user.History) error {
@@ -124,7 +124,7 @@ func (a *Album) Trust(ctx context.Context) (now *Album, d Difference, kept strin
 	if err := os.RemoveAll(next); err != nil {
 		return nil, d, "", fmt.Errorf("fetching the catalogue: %w: %w", cpar.ErrStorage, err)
 	}
-	shown, newest, err := a.shown(ctx, next)
+	shown, newest, err := a.fetchState(ctx, next)
 	if err != nil {
 		return nil, d, "", err
 	}

@@ -30,7 +30,7 @@ func (s limited) Put(ctx context.Context, name string, b []byte) error {
 	return s.Store.Put(ctx, name, b)
 }
 
-// At the quota Add stops, says how much is missing, and keeps what is whole.
+// At the quota, Add stops, reports how much is missing, and keeps complete photos.
 func TestFullQuotaKeepsWhatIsWhole(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.photos("one", 6, 1), w.photos("two", 20, 2)
@@ -60,7 +60,7 @@ func TestUnreachableServerEndsCommands(t *testing.T) {
 	}
 }
 
-// A server that fails while Verify reads is not a damaged photo.
+// Verify does not report a failure of the server as a damaged photo.
 func TestUnreachableServerDamagesNoPhoto(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.open("one"), w.photos("one", 3, 1))
@@ -97,7 +97,7 @@ func TestUnreadablePhotosAreLeftOut(t *testing.T) {
 	}
 }
 
-// A name that is not UTF-8 costs its photo only, not the album.
+// Add leaves out only the photo whose name is not UTF-8.
 func TestNamesThatAreNotUTF8AreLeftOut(t *testing.T) {
 	w := newWorld(t)
 	dir := w.photos("photos", 4, 1)
@@ -163,7 +163,7 @@ func (h hooked) Put(ctx context.Context, name string, b []byte) error {
 	return err
 }
 
-// A failure after the commit leaves nothing to repeat.
+// After a failure that follows the commit, nothing needs to be repeated.
 func TestFailureAfterCommitIsWarning(t *testing.T) {
 	w := newWorld(t)
 	var a *Album
@@ -181,8 +181,8 @@ func TestFailureAfterCommitIsWarning(t *testing.T) {
 	w.same(two, dir)
 }
 
-// A file that appears under the name while Get reads stays. On a file system that
-// ignores case it may be another file of the same album.
+// Get does not replace a file that appears under the name while it reads. On a file
+// system that ignores case, it may be another file of the album.
 func TestGetOverwritesNoFileThatAppears(t *testing.T) {
 	w := newWorld(t)
 	dir, to := w.photos("photos", 1, 1), t.TempDir()
@@ -214,7 +214,8 @@ func TestSidecarWithTwoNamesIsStoredOnce(t *testing.T) {
 	}
 }
 
-// One small photo costs little more than its bytes, and its size shows to 4 KiB.
+// Adding a small photo sends little more than its bytes, and reveals its size only
+// to 4 KiB.
 func TestOnePhotoCostsLittleMore(t *testing.T) {
 	w := newWorld(t)
 	a := w.open("one")

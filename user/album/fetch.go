@@ -34,8 +34,8 @@ type Got struct {
 // mostly waits for the server.
 const readers = 4
 
-// A getting is a file to be written by Get.
-type getting struct {
+// A target is a file that Get writes.
+type target struct {
 	file catalogue.File
 	path string
 }
@@ -58,7 +58,7 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 	}
 	defer r.Close(ctx)
 	var mu sync.Mutex
-	err = each(ctx, readers, todo, func(ctx context.Context, at int, g getting) error {
+	err = each(ctx, readers, todo, func(ctx context.Context, at int, g target) error {
 		tell.Report("getting", at, len(todo))
 		if err := write(ctx, r, g.file, g.path); err != nil {
 			return fmt.Errorf("getting %s: %w", sanitize.Text(g.path), err)
@@ -79,8 +79,8 @@ func (a *Album) Get(ctx context.Context, photos []*catalogue.Photo, to string, t
 // missing returns the photos' files that a folder lacks, in order, and the number
 // of files that it has. If photos share a sidecar in several versions, missing
 // takes the newest.
-func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, err error) {
-	var all []getting
+func missing(photos []*catalogue.Photo, to string) (todo []target, there int, err error) {
+	var all []target
 	listed := map[string]int{}
 	for _, p := range photos {
 		for _, f := range p.Files {
@@ -91,7 +91,7 @@ func missing(photos []*catalogue.Photo, to string) (todo []getting, there int, e
 			at = filepath.Join(to, filepath.FromSlash(at))
 			if i, twice := listed[at]; !twice {
 				listed[at] = len(all)
-				all = append(all, getting{f, at})
+				all = append(all, target{f, at})
 			} else if f.Modified > all[i].file.Modified {
 				all[i].file = f
 			}
@@ -223,10 +223,9 @@ func (a *Album) Maintain(ctx context.Context, takeOver bool) error {
 	})
 }
 
-// MayMaintain returns an error if another device owns maintenance. It changes
-// nothing.
+// MayMaintain returns an error if another device owns maintenance. It changes nothing.
 func (a *Album) MayMaintain(ctx context.Context, takeOver bool) error {
-	return a.reading(ctx, func(r *repository.Repository) error {
+	return a.withRepository(ctx, func(r *repository.Repository) error {
 		if takeOver {
 			return nil
 		}
@@ -234,9 +233,9 @@ func (a *Album) MayMaintain(ctx context.Context, takeOver bool) error {
 	})
 }
 
-// reading opens the repository of the newest generation and calls function work,
+// withRepository opens the repository of the newest generation and calls function work,
 // which must not write.
-func (a *Album) reading(ctx context.Context, work func(*repository.Repository) error) error {
+func (a *Album) withRepository(ctx context.Context, work func(*repository.Repository) error) error {
 	if err := a.Sync(ctx); err != nil {
 		return err
 	}
@@ -297,7 +296,7 @@ func (a *Album) withTrees(ctx context.Context, work func(*repository.Repository)
 func (a *Album) Export(ctx context.Context, to string, dryRun bool, tell progress.Func) (copied int64, err error) {
 	with := a.withTrees
 	if dryRun {
-		with = a.reading
+		with = a.withRepository
 	}
 	err = with(ctx, func(r *repository.Repository) error {
 		copied, err = r.Export(ctx, to, dryRun, tell)

@@ -113,7 +113,7 @@ func TestGetWritesSharedSidecarOnce(t *testing.T) {
 }
 
 // Photos that were added at different times may share a sidecar in two versions.
-// Get writes the newer one, and finds it there the next time.
+// Get writes the newer version, and finds it the next time.
 func TestGetWritesNewerSharedSidecar(t *testing.T) {
 	w := newWorld(t)
 	dir, to := w.photos("photos", 2, 3), t.TempDir()
@@ -138,8 +138,8 @@ func TestGetWritesNewerSharedSidecar(t *testing.T) {
 	}
 }
 
-// Fetched photos are private and go when they have been read, or when the album
-// is opened after a kill. Another process does not remove them before.
+// Fetched photos are private, and are removed after use or, after a kill, when the
+// album is opened. No other process removes them earlier.
 func TestFetchedPhotosAreRemoved(t *testing.T) {
 	w := newWorld(t)
 	a, dir := w.open("one"), w.photos("photos", 3, 1)

@@ -34,7 +34,6 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, key: user.NewKey(), store: blobtest.NewMemory(), now: time.Now(), root: t.TempDir()}
 }
 
-// open opens the album on a device.
 func (w *world) open(name string) *Album { return w.over(name, w.store) }
 
 func (w *world) over(name string, s blobs.Store) *Album {
@@ -130,7 +129,6 @@ func parse(t *testing.T, text string) query.Query {
 	return q
 }
 
-// find returns the paths that a query finds.
 func (w *world) find(a *Album, text string) (paths []string) {
 	w.t.Helper()
 	for _, p := range a.Find(parse(w.t, text), false) {

@@ -21,7 +21,7 @@ import (
 	"cpar/user/album/repository"
 )
 
-// noticed fails the test unless err has the exit code of a failing server.
+// noticed fails the test unless err has the exit code for a failing server.
 func noticed(t *testing.T, what string, err error) {
 	t.Helper()
 	if exitcode.Of(err) != exitcode.Cloud {
@@ -232,7 +232,7 @@ func TestWrongKeyWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.open("one"), w.photos("a", 2, 1))
 	before := w.store.Names("")
-	// The server gives the blobs of one album out as those of another key's.
+	// The server returns the blobs of one album for the album of another key.
 	w.key = user.NewKey()
 	_, err := w.open("two").Add(t.Context(), []string{w.photos("b", 1, 2)}, AddOptions{})
 	if err == nil || !errors.Is(err, cpar.ErrCloud) && !errors.Is(err, cpar.ErrKey) {
@@ -262,8 +262,8 @@ func (s shifted) List(ctx context.Context, prefix string, yield func(blobs.Blob)
 	})
 }
 
-// A server whose clock lies costs no photo, whatever it says while a second
-// device adds and the first one maintains.
+// No photo is lost if the server reports false times while a second device adds and
+// the first one maintains.
 func TestShiftedClockCostsNoPhoto(t *testing.T) {
 	const decade = 10 * 365 * 24 * time.Hour
 	for _, by := range []time.Duration{-decade, decade} {
@@ -343,8 +343,8 @@ func TestPacksOfInterruptedMaintenanceArePinned(t *testing.T) {
 	}
 }
 
-// Maintenance by one device takes a pack away on which another device relies. That
-// is no fault of the server.
+// If maintenance by one device removes a pack on which another device relies, the
+// error does not blame the server.
 func TestMaintenanceElsewhereIsNoDamage(t *testing.T) {
 	w := newWorld(t)
 	a, dir := w.open("one"), w.photos("photos", 4, 1)
@@ -428,7 +428,7 @@ func TestOldPacksOfKilledRunAreReplaced(t *testing.T) {
 			}
 		}
 		w.now = w.now.Add(c.after)
-		// The other device has seen the packs for long, and deletes them late.
+		// The other device saw the packs long ago, and deletes them late.
 		w.add(w.over("one", hooked{w.store, func() {
 			if !c.pins {
 				for _, name := range left {
@@ -450,7 +450,7 @@ func TestOldPacksOfKilledRunAreReplaced(t *testing.T) {
 	}
 }
 
-// An uncommitted store ends the work when the catalogue is to be written.
+// An uncommitted store ends the work before the catalogue is written.
 type uncommitted struct {
 	blobs.Store
 	kill func()

@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// busy is the exit code of a process that another device's maintenance has ended.
+// busy is the exit code of a process that ended because of another device's
+// maintenance.
 const busy = 9
 
 // A killing store kills its process before or after a request.
@@ -87,8 +88,8 @@ func onDevice(root, name string, s blobs.Store, key *user.Key) (*Album, error) {
 		Device: &device.Device{State: filepath.Join(root, "device "+name)}})
 }
 
-// clock returns the time of day plus the hours in a file, which lets maintenance
-// find something to do.
+// clock returns the time plus the hours in a file, so that maintenance finds old
+// blobs.
 func clock(root string) time.Time {
 	b, _ := os.ReadFile(filepath.Join(root, "hours"))
 	hours, _ := strconv.Atoi(string(b))
@@ -104,7 +105,7 @@ func child(root, name, step string, do []string) error {
 	n, _ := strconv.ParseInt(step, 10, 64)
 	k.Left.Store(n)
 	durable.OS = k
-	// The server's own operations on its folder are not ours to cut.
+	// Operations of the server on its folder are not interrupted.
 	a, err := onDevice(root, name, killing{blobtest.Folder(filepath.Join(root, "cloud")), k}, key)
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func child(root, name, step string, do []string) error {
 	return err
 }
 
-// A killed is a world of processes that are killed.
+// The type killed is a world of processes that are killed.
 type killed struct {
 	*world
 	kills atomic.Int64
@@ -244,7 +245,7 @@ func (w *killed) folders(n int) (dirs []string, bytes int64) {
 }
 
 // Processes that add, remove, restore and maintain are killed at random instants.
-// Nothing acknowledged is lost, and the next run goes on.
+// Nothing acknowledged is lost, and the next run continues.
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	kills := often(t, "CPAR_ALBUM_KILLS", 6)
 	w := newKilled(t)
@@ -292,7 +293,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	}
 }
 
-// Two devices that add at once, and are killed, lose nothing of either.
+// If two devices add at once and are killed, neither loses a photo.
 func TestTwoDevicesAddAtOnce(t *testing.T) {
 	const killsEach = 3
 	times := often(t, "CPAR_ALBUM_PAIRS", 1)
@@ -333,7 +334,7 @@ func TestTwoDevicesAddAtOnce(t *testing.T) {
 }
 
 // One device adds while another removes and maintains, and both are killed. Nothing
-// acknowledged is lost, the next runs go on, and an export opens.
+// acknowledged is lost, the next runs continue, and an export can be opened.
 func TestKilledMaintenanceSparesOtherDevice(t *testing.T) {
 	kills := often(t, "CPAR_ALBUM_KILLS", 4)
 	w := newKilled(t)

@@ -51,12 +51,12 @@ type word struct {
 // NewLive returns a live album that first shows this device's copy.
 func NewLive(a *Album) *Live {
 	l := &Live{album: a}
-	l.look()
+	l.refresh()
 	return l
 }
 
-// look renews the view. The caller holds l.changing, unless l is new.
-func (l *Live) look() {
+// refresh renews the view. The caller holds l.changing, unless l is new.
+func (l *Live) refresh() {
 	s := l.album.catalogue.State()
 	if v := l.view.Load(); v != nil && v.Number == s.Number {
 		return
@@ -74,7 +74,7 @@ func (l *Live) look() {
 	v.index = sync.OnceValue(func() *query.Index {
 		return query.NewIndex(v.Photos, func(*catalogue.Photo) bool { return true })
 	})
-	v.words = sync.OnceValue(v.count)
+	v.words = sync.OnceValue(v.countWords)
 	go v.index() // so that the first search need not wait
 	l.view.Store(v)
 }
@@ -108,7 +108,7 @@ func Moved(p *catalogue.Photo) error {
 // Find returns the photos that a query finds, newest first.
 func (v *View) Find(q query.Query) []*catalogue.Photo { return v.index().Find(q) }
 
-func (v *View) count() (all []word) {
+func (v *View) countWords() (all []word) {
 	at := map[string]int{}
 	for _, p := range v.Photos {
 		for _, k := range p.Keywords {
@@ -126,13 +126,13 @@ func (v *View) count() (all []word) {
 	return all
 }
 
-// Complete returns at most `most` keywords that begin with a prefix, the most
+// Complete returns at most `limit` keywords that begin with a prefix, the most
 // frequent first.
-func (v *View) Complete(prefix string, most int) []string {
+func (v *View) Complete(prefix string, limit int) []string {
 	found := []string{}
 	prefix = metadata.Fold(prefix)
 	for _, w := range v.words() {
-		if len(found) < most && strings.HasPrefix(w.folded, prefix) {
+		if len(found) < limit && strings.HasPrefix(w.folded, prefix) {
 			found = append(found, w.word)
 		}
 	}
@@ -145,7 +145,7 @@ func (l *Live) Sync(ctx context.Context) (changed bool, err error) {
 	defer l.changing.Unlock()
 	before := l.View()
 	err = l.album.Sync(ctx)
-	l.look()
+	l.refresh()
 	return l.View() != before, err
 }
 
@@ -248,6 +248,6 @@ func (l *Live) edit(ctx context.Context, change func(*catalogue.State) ([]*catal
 		c.Put, refused = change(s)
 		return &c
 	})
-	l.look()
+	l.refresh()
 	return errors.Join(err, refused)
 }

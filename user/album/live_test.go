@@ -107,7 +107,7 @@ func TestTagsAreInCatalogueAndUndone(t *testing.T) {
 }
 
 // An edit of a photo that another device has replaced or moved to the trash changes
-// nothing, and neither does its undoing.
+// nothing. Neither does an undo of the edit.
 func TestTagsMeetOnlyTheirPhoto(t *testing.T) {
 	w := newWorld(t)
 	dir := w.photos("photos", 4, 1)

@@ -56,8 +56,8 @@ func (a *Album) lost(ctx context.Context) (map[string]string, error) {
 	return lost, nil
 }
 
-// problem reads a blob and adds it to `damaged` if it is missing or its digest is
-// not the pinned (recorded) one.
+// problem reads a blob and adds it to `damaged` if it is missing, damaged or not
+// the pinned (recorded) one.
 func (a *Album) problem(ctx context.Context, name string, p blobs.Pin, damaged map[string]string) error {
 	b, err := a.o.Store.Get(ctx, name, 0, -1)
 	switch {
@@ -67,7 +67,7 @@ func (a *Album) problem(ctx context.Context, name string, p blobs.Pin, damaged m
 		damaged[name] = "is missing"
 	case err != nil:
 		return fmt.Errorf("reading from the album: %w", err)
-	case blobs.PinOf(b, a.o.Now()).Digest != p.Digest:
+	case !p.Holds(b):
 		damaged[name] = "is not the one that was stored"
 	}
 	return nil
@@ -85,7 +85,8 @@ func (a *Album) suspect(packs map[string]string) error {
 	return err
 }
 
-// put stores a file, and sends it again if the server has lost any part of it.
+// put stores a file. If the server has lost a part of it, put sends the file again
+// and reports it as mended.
 func put(ctx context.Context, r *repository.Repository, from io.ReadSeeker) (object string, size int64, mended bool, err error) {
 	object, size, err = r.Put(ctx, from)
 	for again := true; err == nil; mended = true {
@@ -105,9 +106,9 @@ func put(ctx context.Context, r *repository.Repository, from io.ReadSeeker) (obj
 	return object, size, mended, err
 }
 
-// mendThumbs makes the thumbnails in lost parts again, from files at home or from
-// the album. If a photo cannot be read, mendThumbs deletes the parts of its month
-// from `lost`. They stay pinned, because the operator may bring them back.
+// mendThumbs makes the thumbnails in lost parts again, from the owner's files or
+// from the album. If a photo cannot be read, mendThumbs deletes the parts of its
+// month from `lost`. They stay pinned, because the operator may bring them back.
 func (a *Album) mendThumbs(ctx context.Context, r *repository.Repository, items []*item, lost map[string]string, tell progress.Func, sum *Added) error {
 	home := map[thumbs.Key][]string{}
 	for _, i := range items {

@@ -49,7 +49,7 @@ func (w *world) whole(a *Album) {
 	must(w.t, err)
 }
 
-// Photos whose packs the server has lost or changed are sent again from home.
+// Photos whose packs the server has lost or changed are sent again.
 func TestCheckMendsLostPacks(t *testing.T) {
 	lose, flip := func([]byte) []byte { return nil }, func(b []byte) []byte { b[len(b)/3] ^= 1; return b }
 	for _, c := range []struct {
@@ -87,8 +87,8 @@ func TestCheckMendsLostPacks(t *testing.T) {
 	}
 }
 
-// Photos that are not at home stay affected, and undeleting their packs brings
-// them back.
+// Photos that the owner no longer has stay affected until the operator undeletes
+// their packs.
 func TestCheckKeepsLostPhotosThatAreNotAtHome(t *testing.T) {
 	w := newWorld(t)
 	a, dir, away := w.open("one"), w.photos("photos", 4, 1), w.photos("away", 4, 2)

@@ -44,8 +44,8 @@ func (i *item) complete(file []byte) {
 // maxDecoded is the maximum size of a photo that is fetched to be decoded.
 const maxDecoded = 1 << 30
 
-// photo returns the bytes of an item's photo in the album, from the file at home
-// if possible, or nil if they cannot be read.
+// photo returns the bytes of an item's photo in the album, from the owner's file if
+// possible, or nil if they cannot be read.
 func (i *item) photo(ctx context.Context, r *repository.Repository) ([]byte, error) {
 	f := i.old.Files[0]
 	if len(i.files) > 0 {

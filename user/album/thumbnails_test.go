@@ -167,7 +167,7 @@ func TestThumbnailsAreProtectedByGenerations(t *testing.T) {
 	}
 }
 
-// A device reads thumbnails by an older state while another merges them.
+// A device with an older state reads thumbnails while another merges them.
 func TestMergedPartsAreFoundAfterSync(t *testing.T) {
 	w := newWorld(t)
 	a := w.open("one")
@@ -253,8 +253,8 @@ func withDate(file []byte, date string) []byte {
 	return slices.Concat(file[:2], segment, file[2:])
 }
 
-// A check makes the thumbnails of lost parts again, of photos at home and of others,
-// even if this device has copies of the parts. No lost part stays pinned.
+// A check makes the thumbnails in lost parts again, whether or not the owner still
+// has the photos and this device copies of the parts. No lost part stays pinned.
 func TestCheckMendsLostThumbnails(t *testing.T) {
 	for what, change := range map[string]func([]byte) []byte{
 		"missing": func([]byte) []byte { return nil },
@@ -318,8 +318,8 @@ func TestCheckKeepsThumbnailsOfLostPhotos(t *testing.T) {
 	w.shown(b)
 }
 
-// A file that has changed, although its size and time are the same, is not the
-// photo's thumbnail.
+// The thumbnail of a photo is not made from a file that has changed, even if size
+// and time are the same.
 func TestThumbnailIsOfStoredContent(t *testing.T) {
 	w := newWorld(t)
 	a, dir := w.open("one"), w.photos("photos", 2, 1)

@@ -31,7 +31,7 @@ type Verified struct {
 	Affected []string `json:"affected"`
 }
 
-type verifying struct {
+type verifier struct {
 	*Album
 	Verified
 	repository *repository.Repository
@@ -45,7 +45,7 @@ type verifying struct {
 // repository is too damaged to open, all photos in this device's copy of the
 // catalogue are affected.
 func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func) (Verified, error) {
-	v := &verifying{Album: a, unreadable: map[string]string{}}
+	v := &verifier{Album: a, unreadable: map[string]string{}}
 	defer v.close(ctx)
 	if err := v.open(ctx); err != nil {
 		return v.Verified, err
@@ -83,7 +83,7 @@ func (a *Album) Verify(ctx context.Context, percent float64, tell progress.Func)
 	return v.Verified, errors.Join(err, a.suspect(v.unreadable))
 }
 
-func (v *verifying) close(ctx context.Context) {
+func (v *verifier) close(ctx context.Context) {
 	if v.repository != nil {
 		v.repository.Close(ctx)
 		v.repository = nil
@@ -91,7 +91,7 @@ func (v *verifying) close(ctx context.Context) {
 }
 
 // open calls compare and opens the repository of the newest generation.
-func (v *verifying) open(ctx context.Context) error {
+func (v *verifier) open(ctx context.Context) error {
 	for {
 		v.close(ctx)
 		v.broken = v.Sync(ctx)
@@ -124,7 +124,7 @@ func (v *verifying) open(ctx context.Context) error {
 }
 
 // compare compares the pins of the newest generation with the server's list.
-func (v *verifying) compare(ctx context.Context) (err error) {
+func (v *verifier) compare(ctx context.Context) (err error) {
 	segments := v.catalogue.Pins()
 	pins := maps.Clone(segments)
 	maps.Copy(pins, v.catalogue.State().Pins)
@@ -146,7 +146,7 @@ func (v *verifying) compare(ctx context.Context) (err error) {
 
 // recover unpins superseded index blobs that the server lacks, and reports
 // whether it found any.
-func (v *verifying) recover(ctx context.Context) (bool, error) {
+func (v *verifier) recover(ctx context.Context) (bool, error) {
 	for name := range v.Blobs {
 		if strings.HasPrefix(name, "x") {
 			release, err := v.lock()
@@ -160,9 +160,9 @@ func (v *verifying) recover(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// mendIndexes unpins index blobs that the server lacks if every photo is found
-// without them, because kopia has merged them into others. A device that commits
-// during maintenance by another device may pin such blobs. If photos need them and
+// mendIndexes unpins index blobs that the server lacks, provided that every photo
+// is found without them. kopia has then merged them into others, and a device that
+// committed during the maintenance has pinned them again. If photos need them and
 // `rebuild` is set, mendIndexes first rebuilds an index from the packs.
 func (a *Album) mendIndexes(ctx context.Context, rebuild bool) (bool, error) {
 	pins, lost := maps.Clone(a.catalogue.State().Pins), map[string]bool{}
@@ -216,9 +216,9 @@ func (a *Album) findAll(ctx context.Context, r *repository.Repository) error {
 	return nil
 }
 
-// file verifies a photo's file, and again in the newest generation if another
-// device maintains the album meanwhile.
-func (v *verifying) file(ctx context.Context, p *catalogue.Photo, f catalogue.File, percent float64) error {
+// file verifies a photo's file. If another device maintains the album meanwhile,
+// file tries again in the newest generation.
+func (v *verifier) file(ctx context.Context, p *catalogue.Photo, f catalogue.File, percent float64) error {
 	for {
 		err := v.broken
 		if err == nil {
@@ -238,7 +238,7 @@ func (v *verifying) file(ctx context.Context, p *catalogue.Photo, f catalogue.Fi
 
 // read checks that the server has a file's packs. With a probability of `percent`,
 // it also reads the file.
-func (v *verifying) read(ctx context.Context, f catalogue.File, percent float64) error {
+func (v *verifier) read(ctx context.Context, f catalogue.File, percent float64) error {
 	packs, err := v.repository.Packs(ctx, f.Object)
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func (s interrupted) List(ctx context.Context, prefix string, yield func(blobs.B
 	return s.Store.List(ctx, prefix, yield)
 }
 
-// Maintenance by another device, at any time during Verify, is no damage.
+// Verify does not report maintenance by another device as damage.
 func TestVerifyDuringMaintenanceFindsNoDamage(t *testing.T) {
 	for _, at := range []string{"*", "xn", "p"} {
 		w := newWorld(t)

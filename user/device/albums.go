@@ -20,8 +20,8 @@ const (
 	albumForked = "two servers, or a server that lies, have shown different albums. If you trust this one: cpar album verify --force"
 )
 
-// SeeAlbum refuses a generation of the key's album that does not descend from
-// the newest generation seen here, and from the generation on a card. Otherwise it
+// SeeAlbum refuses a generation of the key's album unless it descends from both
+// the newest generation seen here and the generation on a card. Otherwise it
 // records the generation, unless it has no digest.
 func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -39,9 +39,8 @@ func (d *Device) SeeAlbum(key *user.Key, now IndexGeneration, h user.History) er
 	})
 }
 
-// TrustAlbum makes the device accept a generation of the key's album, even an
-// older one, and its descendants. If it has no digest, the device accepts any
-// generation.
+// TrustAlbum makes the device accept a generation of the key's album, even an older
+// one, and its descendants. If it has no digest, the device accepts any generation.
 func (d *Device) TrustAlbum(key *user.Key, now IndexGeneration) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		m.Album, m.AlbumCard = &now, nil

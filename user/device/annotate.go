@@ -173,11 +173,11 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 //
 // The segments that decrypt replies belong to one generation of the index.
 // Therefore untilSettled fetches the manifest again after each batch, and
-// repeats the batch after an update by another device, unless the repetition
-// has fewer replies (result worse). Otherwise it depends on the manifest alone
-// whether a batch is repeated.
+// repeats the batch after an update by another device. It stops if a repetition
+// has fewer replies (result worse). Apart from that, the manifest alone
+// determines whether a batch is repeated.
 func (x *Index) untilSettled(ctx context.Context, ask func() (worse bool, err error)) error {
-	repetitions := 2 // if the index keeps changing
+	repetitions := 2 // at most, if the index keeps changing
 	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		repetitions = 0
 	}
@@ -338,7 +338,7 @@ func (x *Index) Batch() int {
 // ask fetches the replies. If the cloud rejects a batch, ask sends the requests
 // one by one.
 func (x *Index) ask(ctx context.Context, all []*photoRequest) error {
-	if len(all) > 1 && !x.alone {
+	if len(all) > 1 && !x.noBatches {
 		requests := make([]*cpar.Request, len(all))
 		for i, a := range all {
 			requests[i] = a.request
@@ -356,7 +356,7 @@ func (x *Index) ask(ctx context.Context, all []*photoRequest) error {
 		case errors.Is(err, cpar.ErrCloud) || ctx.Err() != nil:
 			return err
 		}
-		x.alone = errors.Is(err, cparhttp.ErrNotFound)
+		x.noBatches = errors.Is(err, cparhttp.ErrNotFound)
 	}
 	for _, a := range all {
 		begun := time.Now()

@@ -17,8 +17,8 @@ import (
 	"cpar/user"
 )
 
-// Without batch support the device stops trying batches. After a rejected batch
-// it tries again.
+// The device stops sending batches if the cloud does not support them, but not
+// after a rejected batch.
 func TestRejectedBatchIsSentOneByOne(t *testing.T) {
 	for code, alone := range map[string]bool{cparhttp.CodeNotFound: true, cparhttp.CodeInput: false} {
 		batches, singles := 0, 0
@@ -62,14 +62,14 @@ func TestRejectedBatchIsSentOneByOne(t *testing.T) {
 				}
 			}
 		}
-		if want := map[bool]int{true: 1, false: 2}[alone]; batches != want || singles != 6 || x.alone != alone {
+		if want := map[bool]int{true: 1, false: 2}[alone]; batches != want || singles != 6 || x.noBatches != alone {
 			t.Errorf("%s: %d batches, %d single requests", code, batches, singles)
 		}
 	}
 }
 
-// This covers every scheme on a device with only the key. Segments are fetched
-// once, and again without the cache.
+// A device that has only the key annotates under every scheme. It fetches segments
+// once, and again if the cache is lost.
 func TestAnnotateInEveryScheme(t *testing.T) {
 	w := newWorld(t, 8)
 	for _, scheme := range cpar.Schemes() {
@@ -147,8 +147,8 @@ func TestAnnotateReopensUpdatedIndex(t *testing.T) {
 	}
 }
 
-// New are the segments of the last records for keywords, and the last segment
-// for vectors and hints.
+// The new segments are the tail of the keywords, and the last segment of vectors
+// or hints.
 func TestOpenFetchesOnlyNewSegments(t *testing.T) {
 	for scheme, kind := range map[cpar.Scheme]cpar.SegmentKind{cpar.SchemeLocal: cpar.SegmentVectors, cpar.SchemeSealed: cpar.SegmentHints} {
 		w := newWorld(t, 40)

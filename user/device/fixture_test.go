@@ -54,7 +54,6 @@ func (w *world) device(name string) *Device {
 	return &Device{State: filepath.Join(w.dir, name, "state"), Cache: filepath.Join(w.dir, name, "cache")}
 }
 
-// build builds an index on a device.
 func (w *world) build(d *Device, key *user.Key, name string, o user.Options) string {
 	w.t.Helper()
 	folder := filepath.Join(w.dir, name)

@@ -87,7 +87,7 @@ func TestOpenRejectsLongFork(t *testing.T) {
 	}
 }
 
-// A forced push counts as seen. The cloud has no index to lose.
+// A forced push counts as seen. The cloud has no index that could be lost.
 func TestPushRejectsFork(t *testing.T) {
 	f := newFork(t)
 	back := filepath.Join(f.dir, "back")

@@ -16,9 +16,8 @@ import (
 	"cpar/user"
 )
 
-// A ListedIndex is an index at a cloud or remembered by this device. If the key
-// does not open the index, scheme, photos and size are the cloud's sanitized
-// claims.
+// A ListedIndex is an index at a cloud or remembered by this device. If the key does
+// not open the index, scheme, photos and size are the cloud's sanitized claims.
 type ListedIndex struct {
 	ID         cpar.IndexID `json:"id"`
 	Name       string       `json:"name"`
@@ -72,7 +71,7 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 		return strings.Compare(a.ID.String(), b.ID.String())
 	})
 	there = slices.CompactFunc(there, func(a, b cparhttp.IndexInfo) bool { return a.ID == b.ID })
-	k, out := d.looking(cloud, key, tell), make([]ListedIndex, 0, len(there))
+	k, out := d.labelReader(cloud, key, tell), make([]ListedIndex, 0, len(there))
 	for i, info := range there {
 		out = append(out, k.row(ctx, info, m))
 		if err := ctx.Err(); err != nil {
@@ -96,7 +95,7 @@ func sortListed(list []ListedIndex) {
 	})
 }
 
-func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) ListedIndex {
+func (k *labelReader) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) ListedIndex {
 	r := ListedIndex{ID: info.ID, Scheme: info.Scheme, Photos: int(info.Records), Bytes: info.Bytes}
 	if info.Damaged != "" {
 		r.Problem = "damaged at the cloud: " + info.Damaged

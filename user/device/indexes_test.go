@@ -20,7 +20,6 @@ func (w *world) named(d *Device, c Cloud, key *user.Key, name string) (*Index, e
 	return d.Open(w.t.Context(), c, key, OpenOptions{Name: name})
 }
 
-// listing returns a device's listing of a cloud.
 func (w *world) listing(d *Device, c Cloud, key *user.Key) []ListedIndex {
 	w.t.Helper()
 	list, err := d.List(w.t.Context(), c, key, nil)
@@ -83,7 +82,7 @@ func (m many) List(ctx context.Context) ([]cparhttp.IndexInfo, error) {
 	return append(list, list[0]), err
 }
 
-// Seen indexes are looked at even if the listing exceeds the bounds.
+// List reads indexes seen before even if the listing exceeds the bounds.
 func TestListIsBounded(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
@@ -160,7 +159,6 @@ func TestOpenByNameRejectsSubstitutedIndex(t *testing.T) {
 	}
 }
 
-// manifest returns a cloud's manifest of an index.
 func (w *world) manifest(c Cloud, id cpar.IndexID) *cpar.Manifest {
 	w.t.Helper()
 	m, err := c.Manifest(w.t.Context(), id)
@@ -219,7 +217,7 @@ func TestOpenRejectsDeletedIndex(t *testing.T) {
 	if err := w.annotate(d, c, key, none); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
-	// Pushed again, it is available again.
+	// After another push, the index is available again.
 	w.push(d, c, first, PushOptions{})
 	if err := w.annotate(d, c, key, a); err != nil {
 		t.Error(err)

@@ -49,8 +49,7 @@ func (d *Device) SetPolicy(path string, how user.Unlock, p user.Policy) (*user.K
 	return key, d.allow(key)
 }
 
-// Adopt records a key and its policy after this device wrote the key to a new
-// file.
+// Adopt records a key and its policy after this device wrote the key to a new file.
 func (d *Device) Adopt(path string, key *user.Key) error {
 	if err := d.NewKeyFile(path); err != nil {
 		return err

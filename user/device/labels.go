@@ -67,8 +67,8 @@ const (
 	maxLabelBytes = 256 << 20
 )
 
-// A looking value fetches ledgers of a cloud's indexes within these bounds.
-type looking struct {
+// A labelReader fetches ledgers of a cloud's indexes within these bounds.
+type labelReader struct {
 	*opener
 	// foreign, if not nil, remembers ledgers that the key does not open.
 	foreign *localstore.Store
@@ -76,21 +76,21 @@ type looking struct {
 	left    uint64 // bytes that may still be fetched
 }
 
-func (d *Device) looking(cloud Cloud, key *user.Key, tell progress.Func) *looking {
+func (d *Device) labelReader(cloud Cloud, key *user.Key, tell progress.Func) *labelReader {
 	foreign, _ := d.LocalStore(key, DefaultLimit) // without a store, ledgers are fetched again
-	return &looking{opener: &opener{device: d, cloud: cloud, key: key, opt: OpenOptions{Progress: tell}}, foreign: foreign, left: maxLabelBytes}
+	return &labelReader{opener: &opener{device: d, cloud: cloud, key: key, opt: OpenOptions{Progress: tell}}, foreign: foreign, left: maxLabelBytes}
 }
 
 const foreignKind = "ledger of another key"
 
-func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *cpar.Manifest, err error) {
+func (k *labelReader) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *cpar.Manifest, err error) {
 	if k.looked++; k.looked > maxLookedAt {
 		return l, nil, fmt.Errorf("%w: skipped, because the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)
 	}
 	if m, err = k.cloud.Manifest(ctx, id); err != nil {
 		return l, nil, err
 	}
-	f := k.fetching(ctx, id)
+	f := k.fetcher(ctx, id)
 	var ledger cpar.Segment
 	l, err = user.ReadLabel(k.key, m, func(s cpar.Segment) ([]byte, error) {
 		ledger = s

@@ -19,12 +19,10 @@ type made struct {
 	Key    string      `json:"key"` // fingerprint
 	Scheme cpar.Scheme `json:"scheme"`
 	IndexGeneration
-	// Parent is the manifest digest of the previous generation, zero after a
-	// build.
+	// Parent is the manifest digest of the previous generation, zero after a build.
 	Parent  cpar.Digest  `json:"parent"`
 	History user.History `json:"history,omitempty"`
-	// Before holds at most sixteen ancestors, as earlier versions of CPAR wrote
-	// them.
+	// Before holds at most sixteen ancestors, as earlier versions of CPAR wrote them.
 	Before []cpar.Digest `json:"before,omitempty"`
 }
 

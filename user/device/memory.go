@@ -15,17 +15,15 @@ import (
 )
 
 type memory struct {
-	// Allows is the policy of the key on this device, nil until it has seen the
-	// key.
+	// Allows is the policy of the key on this device, nil until it has seen the key.
 	Allows *user.Policy `json:"allows"`
 	// InUse is the origin of the default index. Its scheme hides distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
-	// Seen maps origins (first ids, before compaction) to the newest
-	// generations.
+	// Seen maps origins (first ids, before compaction) to the newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
-	// Cards maps origins to generations that a card named (see Card). Until a
-	// descendant has been opened, Seen keeps its entry. Otherwise, a card from
-	// a fork of that entry would hide the fork.
+	// Cards maps origins to generations that a card named (see Card). Seen
+	// keeps its entry until a descendant of the card's generation has been
+	// opened. Otherwise, a card from a fork of that entry would hide the fork.
 	Cards map[string]IndexGeneration `json:"cards,omitempty"`
 	// Deleted lists the origins of indexes that this device deleted. Seen
 	// keeps their generations, because a cloud that kept an index might roll
@@ -213,8 +211,8 @@ func ParseCard(card string) (s IndexGeneration, err error) {
 // AcceptCard adopts the generation on another device's card. Afterwards, this
 // device rejects older generations, forks of this generation, and other
 // indexes. If the device has seen the index, the card must be newer, and the
-// next generation opened must descend from both. Parameter `force` replaces
-// the record of generations seen.
+// next generation opened must descend from both. If `force` is set, the card
+// replaces the record of generations seen.
 func (d *Device) AcceptCard(key *user.Key, s IndexGeneration, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		origin := s.Origin.String()

@@ -39,8 +39,7 @@ type OpenOptions struct {
 	Index cpar.IndexID
 	// Name is the name that the user gave, or "".
 	Name string
-	// Ready, if not nil, may reject the index before large segments are
-	// fetched.
+	// Ready, if not nil, may reject the index before large segments are fetched.
 	Ready func(*user.Owner) error
 	// Cache caches features of photos. Nil selects the device's local store.
 	Cache    *feature.Cache
@@ -55,9 +54,9 @@ type Index struct {
 	// Fetched is the number of bytes downloaded to open the index.
 	Fetched uint64
 
-	answers Answerer
-	alone   bool
-	opener  *opener // nil after OpenedByHand
+	answers   Answerer
+	noBatches bool    // the cloud does not support batches
+	opener    *opener // nil after OpenedByHand
 }
 
 type opener struct {
@@ -196,7 +195,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 // ledger fetches the ledger and the profile, opens them with the key, and
 // caches them in encrypted form.
 func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
-	f := h.fetching(ctx, m.ID)
+	f := h.fetcher(ctx, m.ID)
 	o, err := user.Open(h.key, m, f.small)
 	if err != nil {
 		return nil, hint.Add(err, "pass the key file it was built with")
@@ -205,8 +204,8 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
-// A fetching value reads segments of an index from the cache or the cloud.
-type fetching struct {
+// A fetcher reads segments of an index from the cache or the cloud.
+type fetcher struct {
 	*opener
 	ctx   context.Context
 	id    cpar.IndexID
@@ -214,8 +213,8 @@ type fetching struct {
 	bytes uint64            // number of bytes downloaded
 }
 
-func (h *opener) fetching(ctx context.Context, id cpar.IndexID) *fetching {
-	return &fetching{opener: h, ctx: ctx, id: id, fresh: map[string][]byte{}}
+func (h *opener) fetcher(ctx context.Context, id cpar.IndexID) *fetcher {
+	return &fetcher{opener: h, ctx: ctx, id: id, fresh: map[string][]byte{}}
 }
 
 // Locate returns a function that maps a photo's content digest to its records.
@@ -224,12 +223,12 @@ func (x *Index) Locate(ctx context.Context) (func(content [32]byte) []uint32, er
 	if x.opener == nil {
 		return nil, nil // opened by hand
 	}
-	f := x.opener.fetching(ctx, x.Manifest.ID)
+	f := x.opener.fetcher(ctx, x.Manifest.ID)
 	return x.Owner.Locate(x.opener.key, x.Manifest, func(s cpar.Segment) ([]byte, error) { return f.fetch(s, "", func(int) {}) })
 }
 
 // small fetches a ledger or profile.
-func (f *fetching) small(s cpar.Segment) ([]byte, error) {
+func (f *fetcher) small(s cpar.Segment) ([]byte, error) {
 	if s.Bytes > user.MaxProfileBytes {
 		return nil, fmt.Errorf("%w: a %v of %d bytes", cpar.ErrCorrupt, s.Kind, s.Bytes)
 	}
@@ -240,14 +239,14 @@ var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.S
 
 // fetch reads a segment from the cache file `cached`, or downloads it and
 // calls `tell` for every piece.
-func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
+func (f *fetcher) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
 			return b, nil
 		}
 	}
 	var buffer bytes.Buffer
-	if err := f.cloud.Segment(f.ctx, f.id, s, &counting{&buffer, tell}); err != nil {
+	if err := f.cloud.Segment(f.ctx, f.id, s, &countingWriter{&buffer, tell}); err != nil {
 		return nil, err
 	}
 	f.fresh[cached] = buffer.Bytes()
@@ -258,7 +257,7 @@ func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byt
 // keep caches the downloads after the key has authenticated them, so that a
 // cloud cannot fill the disk. If a write fails, the next run downloads the
 // segment again.
-func (f *fetching) keep() {
+func (f *fetcher) keep() {
 	for path, b := range f.fresh {
 		if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
 			_ = durable.WriteFile(path, b, 0o600)
@@ -277,7 +276,7 @@ func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fet
 	for _, s := range needs {
 		total += s.Bytes
 	}
-	f, segments := h.fetching(ctx, m.ID), map[cpar.Digest][]byte{}
+	f, segments := h.fetcher(ctx, m.ID), map[cpar.Digest][]byte{}
 	for _, s := range needs {
 		segments[s.Digest], err = f.fetch(s, h.device.cached("held", m.ID.String(), s.Digest.String()), func(n int) {
 			done += uint64(n)
@@ -314,12 +313,12 @@ func (d *Device) forget(id cpar.IndexID) {
 	}
 }
 
-type counting struct {
+type countingWriter struct {
 	io.Writer
 	wrote func(n int)
 }
 
-func (c *counting) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.wrote(n)
 	return n, err

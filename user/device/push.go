@@ -16,11 +16,9 @@ type PushOptions struct {
 	// Replaces is the id of an index to delete once the pushed index is active,
 	// or zero.
 	Replaces cpar.IndexID
-	// Force replaces the index at the cloud even if this device did not make
-	// it.
+	// Force replaces the index at the cloud even if this device did not make it.
 	Force bool
-	// DryRun makes all checks, sends only the manifest, and reports the missing
-	// bytes.
+	// DryRun makes all checks, sends only the manifest, and reports the missing bytes.
 	DryRun   bool
 	Progress progress.Func
 }
@@ -45,10 +43,9 @@ type Pushed struct {
 	Switched bool
 }
 
-// Push uploads the index in a folder and records its generation as seen. It
-// refuses to replace a generation at the cloud unless this device made the
-// folder from it, because another device may have added photos. Push needs no
-// key.
+// Push uploads the index in a folder and records its generation as seen. It refuses to
+// replace a generation at the cloud unless this device made the folder from it, because
+// another device may have added photos. Push needs no key.
 func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder string, opt PushOptions) (p Pushed, err error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {

@@ -31,7 +31,7 @@ func (x *Index) Search(ctx context.Context, prepare func(*user.Owner) (*user.Sea
 		if x.Owner != in {
 			in = x.Owner
 			next, err := prepare(in)
-			if unfit = err; err != nil { // for a photo, a request would follow
+			if unfit = err; err != nil { // send requests anyway, as for a photo
 				next = s.Again(in)
 			}
 			s = next

@@ -25,9 +25,9 @@ func wordsOf(t *testing.T, text string) func(*user.Owner) (*user.Search, error) 
 	return func(o *user.Owner) (*user.Search, error) { return o.SearchWords(q, nil) }
 }
 
-// TestSearchAsksAsAnnotateDoes checks that a search for a word sends as much as
-// the annotation of a photo, in every scheme that keeps vectors of words, and
-// that it follows an update by another device.
+// TestSearchAsksAsAnnotateDoes checks that a search for a word sends the same
+// number of bytes as the annotation of a photo, in every scheme that keeps vectors
+// of words, and that it follows an update by another device.
 func TestSearchAsksAsAnnotateDoes(t *testing.T) {
 	w := newWorld(t, 24)
 	for _, opt := range []user.Options{{Profile: profile.Learned}, {Profile: profile.Learned, Cells: 4}, {Profile: profile.Learned, Scheme: cpar.SchemeLocal}} {
@@ -72,8 +72,8 @@ func TestSearchAsksAsAnnotateDoes(t *testing.T) {
 	}
 }
 
-// A withholding cloud shows, at each request for a manifest, the generation that
-// a schedule names, and the last one from then on. It fails certain requests.
+// A withholding cloud answers requests for a manifest with the generations of a
+// schedule, and repeats the last one. It fails certain requests.
 type withholding struct {
 	generations []*site
 	schedule    []int
@@ -122,8 +122,8 @@ func (h *withholding) AnnotateBatch(ctx context.Context, all []*cpar.Request) ([
 func (h *withholding) URL() string { return h.generations[0].URL() }
 
 // TestSearchAsksAsAnnotateDoesOfWithholdingCloud compares the requests of a search
-// and of the annotation of a photo when the cloud shows a new generation at every
-// turn, goes back, rejects requests or fails.
+// and of the annotation of a photo when the cloud shows a new generation after every
+// request, returns to an old one, rejects requests or fails.
 func TestSearchAsksAsAnnotateDoesOfWithholdingCloud(t *testing.T) {
 	w := newWorld(t, 24)
 	d, key, c := w.device("one"), user.NewKey(), w.cloud(t.TempDir())

@@ -124,9 +124,8 @@ func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	})
 }
 
-// checkPushed rejects a generation that does not descend from the generation
-// seen, because a push would undo an update. The check does not rely on the
-// cloud.
+// checkPushed rejects a generation that does not descend from the generation seen,
+// because a push would undo an update. The check does not rely on the cloud.
 func (d *Device) checkPushed(mine made) error {
 	if mine.Key == "" { // not made here, so checkReplaced compares it with the cloud's generation
 		return nil

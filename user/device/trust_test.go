@@ -279,7 +279,7 @@ func TestOldKeyFileDoesNotWidenPolicy(t *testing.T) {
 	if p := policy(w.device("other"), copied); p != allowing.Policy() {
 		t.Errorf("a device that has seen nothing: %v", p)
 	}
-	// Narrowed elsewhere and copied here.
+	// The policy was narrowed on another device, and the file copied here.
 	third := w.device("third")
 	policy(third, copied)
 	if p := policy(third, path); p != user.DefaultPolicy() {

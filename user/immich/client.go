@@ -17,13 +17,14 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 	"cpar/internal/sanitize"
 )
 
 const (
 	tries    = 5                // attempts at a call while the server is busy
 	patience = time.Minute      // time limit of one attempt
-	longest  = 30 * time.Second // maximum pause between attempts
+	maxPause = 30 * time.Second // between attempts
 )
 
 type Client struct {
@@ -55,12 +56,11 @@ func NewClient(address, key string) (*Client, error) {
 		return nil, hint.Add(err, "write it like https://photos.example")
 	}
 	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/api")
-	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: sleep}, nil
+	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: parallel.Sleep}, nil
 }
 
-// ownClient returns a client that follows no redirects, because a redirect
-// could send the key elsewhere. Requests to loopback use no proxy and no name
-// server.
+// ownClient returns a client that follows no redirects, because a redirect could send
+// the key elsewhere. Requests to loopback use no proxy and no name server.
 func ownClient(u *url.URL) *http.Client {
 	t := http.DefaultTransport.(*http.Transport)
 	if u.Scheme == "http" {
@@ -69,23 +69,12 @@ func ownClient(u *url.URL) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func (c *Client) Address() string { return c.base.String() }
 
-// errGone means that a photo or tag does not exist or that the key may not see
-// it.
+// errGone means that a photo or tag does not exist or that the key may not see it.
 var errGone = errors.New("it does not exist")
 
-// A fault is an error of the server. It matches cpar.ErrCloud but has its own
-// text.
+// A fault is an error of the server. It matches cpar.ErrCloud but has its own text.
 type fault struct {
 	text   string
 	status int // HTTP status of the response, 0 without a response
@@ -122,7 +111,7 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 			return out, again, err
 		}
 		again = again || !hasStatus(err, http.StatusTooManyRequests)
-		if e := c.pause(ctx, min(max(wait, after), longest)); e != nil {
+		if e := c.pause(ctx, min(max(wait, after), maxPause)); e != nil {
 			return nil, again, e
 		}
 		wait *= 2
@@ -148,8 +137,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 		if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
 			return nil, false, 0, cause
 		}
-		// The error of net/http contains the URL, which may contain a photo's
-		// id.
+		// The error of net/http contains the URL, which may contain a photo's id.
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}

@@ -145,7 +145,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 		waits = append(waits, d)
 		return nil
 	}
-	if _, err := l.client.tags(t.Context()); err == nil || len(waits) != tries-1 || waits[0] != longest {
+	if _, err := l.client.tags(t.Context()); err == nil || len(waits) != tries-1 || waits[0] != maxPause {
 		t.Errorf("%v, %v", waits, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

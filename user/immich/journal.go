@@ -34,7 +34,7 @@ type record struct {
 	Tag    id        `json:"tag,omitempty"`
 	Value  string    `json:"value,omitempty"`
 	Photos []id      `json:"photos,omitempty"`
-	Sums   []string  `json:"sums,omitempty"` // of Photos
+	Sums   []string  `json:"sums,omitempty"` // checksums of Photos
 
 	Keywords [][]rank.Keyword `json:"keywords,omitempty"` // of Photos
 }

@@ -59,8 +59,7 @@ type Summary struct {
 	Foreign int    `json:"foreign"` // photos of other users, which cannot be tagged
 }
 
-// group is the number of photos that are fetched, requested and later tagged
-// together.
+// group is the number of photos that are fetched, requested and later tagged together.
 const group = 32
 
 const fetching = 4
@@ -74,11 +73,10 @@ type run struct {
 	summary Summary
 }
 
-// Annotate tags the photos not yet finished in this generation of the index.
-// All requests are sent before the first tag is set. Neither tags nor errors of
-// tagging can therefore influence the requests, which the cloud sees. After an
-// error, answers and finished work remain, and the next run continues from
-// there.
+// Annotate tags the photos not yet finished in this generation of the index. All
+// requests are sent before the first tag is set. Neither tags nor errors of tagging can
+// therefore influence the requests, which the cloud sees. After an error, answers and
+// finished work remain, and the next run continues from there.
 func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, error) {
 	r := &run{Library: l, o: o, x: x}
 	photos, err := r.begin(ctx)
@@ -87,7 +85,7 @@ func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, er
 	}
 	cloud, err := r.askAll(ctx, photos)
 	if err == nil {
-		err = r.tagAll(ctx, slices.DeleteFunc(photos, func(p *photo) bool { return !p.told }))
+		err = r.tagAll(ctx, slices.DeleteFunc(photos, func(p *photo) bool { return !p.settled }))
 	}
 	return r.summary, cmp.Or(err, cloud)
 }
@@ -117,7 +115,7 @@ func (r *run) begin(ctx context.Context) ([]*photo, error) {
 			continue
 		}
 		if answer, ok := answers[a.ID]; ok && answer.sum == a.Checksum && !r.o.Again {
-			p.told, p.result.Keywords = true, answer.keywords
+			p.settled, p.result.Keywords = true, answer.keywords
 		}
 		photos = append(photos, p)
 	}
@@ -131,16 +129,16 @@ func (r *run) begin(ctx context.Context) ([]*photo, error) {
 
 type photo struct {
 	asset
-	has    []string // values of the photo's tags
-	told   bool     // result has an answer or an error
-	result Result
+	has     []string // values of the photo's tags
+	settled bool     // result has an answer or an error
+	result  Result
 }
 
 // askAll requests keywords for the photos without an answer. It returns an
 // error of the cloud separately, because photos that already have an answer can
 // still be tagged.
 func (r *run) askAll(ctx context.Context, photos []*photo) (cloud, err error) {
-	photos = slices.DeleteFunc(slices.Clone(photos), func(p *photo) bool { return p.told })
+	photos = slices.DeleteFunc(slices.Clone(photos), func(p *photo) bool { return p.settled })
 	done := 0
 	for some := range slices.Chunk(photos, group) {
 		features, e := r.fetch(ctx, some)
@@ -185,7 +183,7 @@ func each(ctx context.Context, photos []*photo, work func(ctx context.Context, i
 		g.Go(func() error {
 			err := work(ctx, i)
 			if errors.Is(err, errGone) || errors.Is(err, errPicture) {
-				p.told, p.result.Err = true, err
+				p.settled, p.result.Err = true, err
 				return nil
 			}
 			return err
@@ -200,7 +198,7 @@ func (r *run) ask(ctx context.Context, photos []*photo, features []*feature.Vect
 	var questions []device.Photo
 	var asked []*photo
 	for i, p := range photos {
-		if !p.told {
+		if !p.settled {
 			questions = append(questions, device.Extracted(string(p.ID), features[i]))
 			asked = append(asked, p)
 		}
@@ -210,7 +208,7 @@ func (r *run) ask(ctx context.Context, photos []*photo, features []*feature.Vect
 	answers, err := r.x.Annotate(ctx, questions, ask)
 	for i, a := range answers {
 		p := asked[i]
-		p.told, p.result.Keywords, p.result.Err = true, a.Keywords, a.Err
+		p.settled, p.result.Keywords, p.result.Err = true, a.Keywords, a.Err
 	}
 	return err
 }
@@ -222,7 +220,7 @@ func (r *run) keep(photos []*photo) error {
 	}
 	answers := record{Kind: "answer", Run: r.summary.Run, State: r.key}
 	for _, p := range photos {
-		if p.told && p.result.Err == nil {
+		if p.settled && p.result.Err == nil {
 			answers.Photos, answers.Sums = append(answers.Photos, p.ID), append(answers.Sums, p.Checksum)
 			answers.Keywords = append(answers.Keywords, p.result.Keywords)
 		}

@@ -29,12 +29,12 @@ func (l *Library) taggerOf(ctx context.Context, run string) (*tagger, error) {
 	}
 	t := &tagger{Library: l, run: run, tags: map[string]id{}, there: map[string]bool{}, spelt: map[string]string{}}
 	for _, one := range tags {
-		t.know(one)
+		t.add(one)
 	}
 	return t, nil
 }
 
-func (t *tagger) know(one tag) {
+func (t *tagger) add(one tag) {
 	t.tags[one.Value], t.there[one.Value] = one.ID, true
 	if ours(one.Value) {
 		t.spelt[metadata.Fold(one.Value)] = one.Value
@@ -77,8 +77,7 @@ func (m missed) records(run string) (all []record) {
 	return all
 }
 
-// foreign reports whether a photo belongs to another user, such as the user's
-// partner.
+// foreign reports whether a photo belongs to another user, such as the user's partner.
 func (m missed) foreign(photo id) bool {
 	for _, photos := range m {
 		if photos[photo] == "no_permission" {
@@ -161,7 +160,7 @@ func (t *tagger) make(ctx context.Context, values []string) error {
 	}
 	for _, one := range made {
 		if slices.Contains(missing, one.Value) {
-			t.know(one)
+			t.add(one)
 		}
 	}
 	for _, v := range missing {

@@ -103,9 +103,8 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	return nil
 }
 
-// clear deletes tags of this run and their ancestors, children first. It
-// deletes only tags that a run created and that have neither photos nor
-// children.
+// clear deletes tags of this run and their ancestors, children first. It deletes only
+// tags that a run created and that have neither photos nor children.
 func (u *undoing) clear(ctx context.Context, runs []*Run) error {
 	made := map[string]bool{}
 	for _, r := range runs {
@@ -172,9 +171,8 @@ type Checked struct {
 	Gone    int    `json:"gone"`     // deleted photos
 }
 
-// Check verifies that the photos of a run still have its tags and restores tags
-// that Immich dropped (see the package comment). An empty id selects the last
-// run.
+// Check verifies that the photos of a run still have its tags and restores tags that
+// Immich dropped (see the package comment). An empty id selects the last run.
 func (l *Library) Check(ctx context.Context, runID string, dryRun bool, report progress.Func) (Checked, error) {
 	run, _, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {

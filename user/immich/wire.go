@@ -54,17 +54,17 @@ type outcome struct {
 	again bool
 }
 
-// list decodes an array. It rejects more than `most` elements, because decoded
+// list decodes an array. It rejects more than `limit` elements, because decoded
 // elements of `{},{},…` take more memory than their text.
-func list[T any](b []byte, most int) ([]T, error) {
+func list[T any](b []byte, limit int) ([]T, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return nil, fmt.Errorf("not a list")
 	}
 	var out []T
 	for d.More() {
-		if len(out) == most {
-			return nil, fmt.Errorf("a list of more than %d", most)
+		if len(out) == limit {
+			return nil, fmt.Errorf("a list of more than %d", limit)
 		}
 		var v T
 		if err := d.Decode(&v); err != nil {

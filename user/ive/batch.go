@@ -2,10 +2,9 @@ package ive
 
 import "cpar/internal/modq"
 
-// maxBatch is the number of records multiplied by S⁻¹ together. They take 345
-// kB at m = 1347, so they stay in a core's cache while the 14 MB of the key's
-// factors (type Key) are read once. More records would not reduce the time
-// further.
+// maxBatch is the number of records multiplied by S⁻¹ together. They take 345 kB at m =
+// 1347, so they stay in a core's cache while the 14 MB of the key's factors (type Key)
+// are read once. More records would not reduce the time further.
 const maxBatch = 4 * modq.Lanes
 
 // batchSize returns the batch size for n records on a number of processors. It

@@ -43,8 +43,7 @@ func (n *Noise) Epsilon() int64 {
 
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
-// reader returns a source that reads the same stream from `skip` samples later
-// on.
+// reader returns a source that reads the same stream from `skip` samples later on.
 func (n *Noise) reader(skip int) *Noise {
 	at := n.stream.Position() + uint64(skip)*seed.GaussianBytes
 	return &Noise{stream: n.stream.At(at), off: n.off}

@@ -28,8 +28,7 @@ type Options struct {
 	KeepMtime bool
 	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
-	// Resume continues the last run if it stopped early and had the same
-	// Command.
+	// Resume continues the last run if it stopped early and had the same Command.
 	Resume bool
 	// More is set if a later call will continue this run.
 	More bool
@@ -43,8 +42,7 @@ type Options struct {
 	// Earlier holds further results of Key. Answers stored under them are
 	// valid too.
 	Earlier []string
-	// Stored, if set, prevents requests. Photos without a stored answer then
-	// fail.
+	// Stored, if set, prevents requests. Photos without a stored answer then fail.
 	Stored bool
 	// Lean, if set, omits the field Near of results to save memory.
 	Lean bool
@@ -276,7 +274,7 @@ type job struct {
 	content digest
 	seen    bool           // content is from the journal
 	frames  []device.Photo // the photo or the frames of a video, without features if the answer is known
-	heard   []device.Annotated
+	replies []device.Annotated
 	answer  *answer // nil if the journal holds it under `key`
 	key     string
 	fresh   bool // answered in this run

@@ -149,7 +149,7 @@ func TestAlteredReplyFailsPhoto(t *testing.T) {
 	if _, sum := w.annotate(sidecars()); sum.Failed != 0 || sum.Known != 20-refused || sum.Written != refused || w.questions() == 2 {
 		t.Errorf("again: %d questions, %+v", w.questions(), sum)
 	}
-	// OnErrors ends a run with a lying cloud.
+	// OnErrors ends a run if the cloud sends false replies.
 	w.alter = func(b []byte) { b[len(b)-9] ^= 0x10 }
 	o := sidecars()
 	o.Again, o.OnErrors = true, 0
@@ -346,7 +346,7 @@ func TestSummaryCountsCopies(t *testing.T) {
 	var sum Summary
 	for i, j := range []job{{content: digest{1}, fresh: true}, {content: digest{1}}, {content: digest{2}}} {
 		j.at, j.answer = i, new(answer)
-		w.tell(&j)
+		w.report(&j)
 		sum.count(&w.results[i])
 	}
 	if sum.Done != 3 || sum.Copies != 1 || sum.Known != 1 {

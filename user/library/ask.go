@@ -98,12 +98,12 @@ func (w *annotator) answered(queue []question, first int, some []device.Annotate
 		if a.Err != nil && j.err == nil {
 			w.fail(j, a.Err)
 		}
-		j.heard = append(j.heard, a)
-		if len(j.heard) < len(j.frames) {
+		j.replies = append(j.replies, a)
+		if len(j.replies) < len(j.frames) {
 			continue
 		}
-		a = together(j.heard)
-		if j.heard = nil; j.err == nil {
+		a = mergeFrames(j.replies)
+		if j.replies = nil; j.err == nil {
 			known := newAnswer(a.Keywords, a.Near, w.o.Everything)
 			known.CutShort = w.results[j.at].CutShort
 			j.answer, j.fresh = &known, true

@@ -21,10 +21,9 @@
 // that has not changed since the run gets its former bytes back. From any
 // other file, Undo removes exactly the words of the run (metadata.Retract).
 //
-// The journal is encrypted under the key and stored outside the folders of
-// photos:
+// The journal is encrypted under the key and stored outside the folders of photos:
 //
 //	STATE/library/FINGERPRINT/…
 //
-// If a reply was rejected, the next run repeats the request.
+// The next run repeats a request whose reply was rejected.
 package library

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/photo"
 	"cpar/user/device"
 )
@@ -21,9 +22,8 @@ import (
 // but not how long writing takes or whether it fails.
 type Follower struct {
 	Library *Library
-	Options Options // Once, Whole, Resume and More are set by Run
-	// Open opens the index. Run repeats the call until the cloud can be
-	// reached.
+	Options Options // Run sets Lean, Once, Whole, Resume, More and OnErrors
+	// Open opens the index. Run repeats the call until the cloud can be reached.
 	Open func(context.Context) (*device.Index, error)
 	// Next waits for photos. Result `more` reports whether further photos of
 	// the same burst will follow.
@@ -40,9 +40,9 @@ type Follower struct {
 	// Problem receives failures that do not end Run.
 	Problem func(error)
 
-	telling sync.Mutex
-	index   *device.Index
-	failed  bool // a request failed, and Next will return its photos again
+	reporting sync.Mutex
+	index     *device.Index
+	failed    bool // a request failed, and Next will return its photos again
 }
 
 const (
@@ -52,9 +52,9 @@ const (
 	writePause  = 10 * time.Minute
 )
 
-// The type asking holds requested photos until they are written. In the queue,
+// A pendingWrite holds requested photos until they are written. In the queue,
 // its zero value marks the end of a burst.
-type asking struct {
+type pendingWrite struct {
 	w       *annotator
 	batches []batch
 	err     error
@@ -88,7 +88,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			}
 		}
 		if err == nil && !more && !f.failed {
-			q.put(asking{}) // the burst is over
+			q.put(pendingWrite{}) // the burst is over
 		}
 		f.failed = false
 		if err != nil {
@@ -98,8 +98,8 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 func (f *Follower) problem(err error) {
-	f.telling.Lock()
-	defer f.telling.Unlock()
+	f.reporting.Lock()
+	defer f.reporting.Unlock()
 	f.Problem(err)
 }
 
@@ -114,9 +114,7 @@ func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err e
 			return err
 		}
 		f.problem(err)
-		select {
-		case <-time.After(cloudPause):
-		case <-ctx.Done():
+		if parallel.Sleep(ctx, cloudPause) != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -133,7 +131,7 @@ func (f *Follower) ask(ctx context.Context, list []photo.Photo, q *queue) (err e
 	}
 	batches, err := w.askAll(ctx)
 	f.failed = f.failed || err != nil
-	q.put(asking{w, batches, err, release})
+	q.put(pendingWrite{w, batches, err, release})
 	return nil
 }
 
@@ -143,7 +141,7 @@ func (f *Follower) retry(list []photo.Photo, after time.Duration) {
 	}
 }
 
-func (f *Follower) write(ctx context.Context, a asking) {
+func (f *Follower) write(ctx context.Context, a pendingWrite) {
 	if a.w == nil {
 		if err := f.Library.endCut(f.Options.same()); err != nil {
 			f.problem(err)
@@ -166,13 +164,13 @@ func (f *Follower) write(ctx context.Context, a asking) {
 		case r.Err != nil:
 			f.Retry(r.Path, photoPause)
 		}
-		f.telling.Lock()
-		defer f.telling.Unlock()
+		f.reporting.Lock()
+		defer f.reporting.Unlock()
 		f.Each(r)
 	})
-	f.telling.Lock()
+	f.reporting.Lock()
 	f.Batch(sum)
-	f.telling.Unlock()
+	f.reporting.Unlock()
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -189,8 +187,7 @@ func (f *Follower) write(ctx context.Context, a asking) {
 // passing reports whether an error may disappear without action by the user.
 func passing(err error) bool { return errors.Is(err, cpar.ErrCloud) }
 
-// endCut ends a run that stopped early, so that the next call begins a new
-// run.
+// endCut ends a run that stopped early, so that the next call begins a new run.
 func (l *Library) endCut(same string) error {
 	release, err := l.lockShared()
 	if err != nil {
@@ -207,12 +204,12 @@ func (l *Library) endCut(same string) error {
 // sending requests must not wait for writing.
 type queue struct {
 	mu     sync.Mutex
-	items  []asking
+	items  []pendingWrite
 	closed bool
 	ready  chan struct{}
 }
 
-func (q *queue) put(a asking) {
+func (q *queue) put(a pendingWrite) {
 	q.mu.Lock()
 	q.items = append(q.items, a)
 	q.mu.Unlock()
@@ -234,8 +231,8 @@ func (q *queue) wake() {
 }
 
 // all yields the items until the queue is closed and empty.
-func (q *queue) all() func(yield func(asking) bool) {
-	return func(yield func(asking) bool) {
+func (q *queue) all() func(yield func(pendingWrite) bool) {
+	return func(yield func(pendingWrite) bool) {
 		for {
 			q.mu.Lock()
 			items, closed := q.items, q.closed

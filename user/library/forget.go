@@ -10,7 +10,7 @@ import (
 const keepBytes = 128 << 20
 
 // Forget drops the undo data of the named runs, or of all runs if ids is
-// empty. It keeps the words that the runs wrote, and returns their ids.
+// empty, and returns the ids of these runs. It keeps the words that they wrote.
 func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 	release, err := l.lockExclusive()
 	if err != nil {

@@ -41,7 +41,7 @@ func (w *annotator) look(ctx context.Context) ([]*job, error) {
 		case err != nil:
 			w.fail(j, err)
 		case w.known(j):
-			w.tell(j)
+			w.report(j)
 			r.Finished = true
 		default:
 			if err := w.protected(folders, filepath.Dir(j.path)); err != nil {
@@ -118,8 +118,7 @@ func (w *annotator) recall(j *job) bool {
 	return ok
 }
 
-// once reports whether Options.Once skips a photo. If so, it sets an empty
-// answer.
+// once reports whether Options.Once skips a photo. If so, it sets an empty answer.
 func (w *annotator) once(j *job) bool {
 	if w.l == nil || !w.o.Once {
 		return false
@@ -150,7 +149,7 @@ func (w *annotator) stored(content digest, key string) (*answer, bool) {
 	return a, ok && json.Unmarshal(raw, a) == nil
 }
 
-func (w *annotator) tell(j *job) {
+func (w *annotator) report(j *job) {
 	r := &w.results[j.at]
 	w.final[j.at] = true
 	r.Known = !j.fresh && w.x != nil
@@ -269,8 +268,8 @@ func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Phot
 	return w.results, err
 }
 
-// recallChanged finds the answer about an annotated photo by its picture,
-// because an undo of embedded keywords changes the file only.
+// recallChanged finds the answer about an annotated photo by the digest of its
+// picture, because undoing embedded keywords changes only the rest of the file.
 func (w *annotator) recallChanged(j *job) {
 	w.l.mu.Lock()
 	annotated := w.l.mem.photos[j.path] != nil
@@ -280,10 +279,10 @@ func (w *annotator) recallChanged(j *job) {
 	}
 	data, err := decode.ReadFile(j.path)
 	if err != nil {
-		return // the page reports files that it cannot read
+		return // the caller reports unreadable files
 	}
 	j.content = decode.ContentDigest(data)
 	if w.recall(j) {
-		w.tell(j)
+		w.report(j)
 	}
 }

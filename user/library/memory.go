@@ -17,9 +17,9 @@ type memory struct {
 	answers map[answerKey]json.RawMessage
 	latest  map[digest]string // key of the last answer for a photo's content
 	photos  map[string]*knownPhoto
-	names   map[string][]string // paths by file name
-	pending map[string][]*intent
-	bound   int64
+	names   map[string][]string  // paths by file name
+	pending map[string][]*intent // intents with unknown outcome, by run
+	bound   int64                // see record.Bound
 }
 
 type answerKey struct {

@@ -52,7 +52,7 @@ type began struct {
 
 type asked struct {
 	Content digest          `json:"content"`
-	Key     string          `json:"key"` // digest of index and ranking (keyOf)
+	Key     string          `json:"key"` // digest of index and ranking (Key)
 	Answer  json.RawMessage `json:"answer"`
 }
 
@@ -70,9 +70,8 @@ type intent struct {
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// Before, the former digest, distinguishes a change that was never made
-	// from a later change of the file. It also prevents a second reversal of
-	// decisions.
+	// Before, the former digest, distinguishes a change that was never made from a
+	// later change of the file. It also prevents a second reversal of decisions.
 	Before digest `json:"before,omitzero"`
 	After  digest `json:"after"`
 	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
@@ -160,8 +159,7 @@ func (i *intent) edit(now []byte) *metadata.Edit {
 	return e
 }
 
-// An answer is the stored part of a reply: the likely keywords and their
-// neighbours.
+// An answer is the stored part of a reply: the likely keywords and their neighbours.
 type answer struct {
 	Keywords []keyword   `json:"k,omitempty"`
 	Near     []neighbour `json:"n,omitempty"`

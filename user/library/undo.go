@@ -17,16 +17,16 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Undone lists the files that an undo changed or, in a dry run, would change,
-// in that order.
+// Undone lists the files that an undo changed or, in a dry run, would change, in
+// the order of the changes.
 type Undone struct {
 	Run       string   `json:"run"`
-	Restored  []string `json:"restored"`  // files with their former bytes
-	Retracted []string `json:"retracted"` // files changed after the run, from which its words were removed
-	Untouched []string `json:"untouched"` // files that contain none of the run's words
-	Gone      []string `json:"gone"`      // files that were moved or deleted
-	Left      []Left   `json:"left"`      // files that could not be changed
-	Damaged   int      `json:"damaged,omitempty"`
+	Restored  []string `json:"restored"`          // files with their former bytes
+	Retracted []string `json:"retracted"`         // files changed after the run, from which its words were removed
+	Untouched []string `json:"untouched"`         // files that contain none of the run's words
+	Gone      []string `json:"gone"`              // files that were moved or deleted
+	Left      []Left   `json:"left"`              // files that could not be changed
+	Damaged   int      `json:"damaged,omitempty"` // unreadable parts of the journal
 	// Photos lists the photos to which the files belong.
 	Photos []string `json:"-"`
 }
@@ -129,10 +129,9 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error if the run contains decisions and the file was
-// changed afterwards, because only restoring the former bytes can revert
-// decisions. It considers the last intent for a file, because earlier intents
-// failed.
+// retractable returns an error if the run contains decisions and the file was changed
+// afterwards, because only restoring the former bytes can revert decisions. It checks
+// only the last intent for a file, which Undo reverts first.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -145,8 +144,7 @@ func (h *history) retractable(i *intent, now digest) error {
 	return errors.New("it has changed since, so accepted and rejected keywords stay")
 }
 
-// away reports whether a folder is missing or empty, like an unused mount
-// point.
+// away reports whether a folder is missing or empty, like an unused mount point.
 func away(folder string) bool {
 	entries, err := os.ReadDir(folder)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0

@@ -39,14 +39,14 @@ func (w *annotator) prepareVideo(ctx context.Context, j *job) error {
 	return nil
 }
 
-// together merges the answers to the frames of a video. A photo has one frame.
+// mergeFrames merges the answers to the frames of a video. A photo has one frame.
 // The probability and the weight of a keyword are means over all frames, with
 // 0 for a frame without the keyword. The mean is the probability that the
 // keyword fits a random frame, so it is comparable with the threshold for
 // photos. A maximum would grow with the number of frames. Keywords are ordered
 // by probability, or by weight if there are no probabilities. The neighbours
 // are the nearest of all frames.
-func together(frames []device.Annotated) device.Annotated {
+func mergeFrames(frames []device.Annotated) device.Annotated {
 	if len(frames) == 1 {
 		return frames[0]
 	}

@@ -16,7 +16,7 @@ func frame(near []rank.Neighbour, words ...rank.Keyword) device.Annotated {
 
 func TestKeywordsOfVideoAreMeans(t *testing.T) {
 	word := func(s string, p float64) rank.Keyword { return rank.Keyword{Word: s, Weight: 2 * p, Probability: p} }
-	got := together([]device.Annotated{
+	got := mergeFrames([]device.Annotated{
 		frame([]rank.Neighbour{{Record: 1, Dis: 3}, {Record: 2, Dis: 5}}, word("sea", 0.9), word("dog", 0.8)),
 		frame([]rank.Neighbour{{Record: 2, Dis: 1}}, word("sea", 0.6)),
 		frame(nil, word("cat", 0.7), word("sea", 0.6)),
@@ -32,11 +32,11 @@ func TestKeywordsOfVideoAreMeans(t *testing.T) {
 	}
 	// More frames of the same do not make a keyword likelier.
 	same := frame(nil, word("sea", 0.4), word("dog", 0.1))
-	if got := together([]device.Annotated{same, same, same, same, same}).Keywords; math.Abs(got[0].Probability-0.4) > 1e-9 || math.Abs(got[1].Probability-0.1) > 1e-9 {
+	if got := mergeFrames([]device.Annotated{same, same, same, same, same}).Keywords; math.Abs(got[0].Probability-0.4) > 1e-9 || math.Abs(got[1].Probability-0.1) > 1e-9 {
 		t.Errorf("inflated: %+v", got)
 	}
 	refused := errors.New("refused")
-	if got := together([]device.Annotated{{Err: refused}, same}); got.Err != refused {
+	if got := mergeFrames([]device.Annotated{{Err: refused}, same}); got.Err != refused {
 		t.Error(got.Err)
 	}
 }

@@ -16,7 +16,7 @@ func (w *annotator) finish(b batch) error {
 		if j.answer == nil {
 			j.answer, _ = w.stored(j.content, j.key)
 		}
-		w.tell(j)
+		w.report(j)
 		j.answer = nil // frees memory
 	}
 	if w.l == nil || w.wrong != nil {
@@ -37,8 +37,7 @@ func (w *annotator) finish(b batch) error {
 	return w.write(b, todo, records)
 }
 
-// flush completes the journal. Parameter `cut` states that the run stopped
-// early.
+// flush completes the journal. Parameter `cut` states that the run stopped early.
 func (w *annotator) flush(cut bool) error {
 	if w.l == nil || w.wrong != nil {
 		return nil
@@ -81,8 +80,7 @@ func (w *annotator) suggested(b batch) (todo []*target, err error) {
 	return todo, nil
 }
 
-// targets returns the files that receive a photo's keywords, including its raw
-// files.
+// targets returns the files that receive a photo's keywords, including its raw files.
 func (w *annotator) targets(j *job, c metadata.Change) ([]*target, error) {
 	todo := []*target{{j: j, path: j.path, change: c}}
 	for _, also := range w.list[j.at].Also {

@@ -50,8 +50,8 @@ func (v *Store) entries() (all, temporaries []file, err error) {
 	return all, temporaries, nil
 }
 
-// makeRoom ensures that more bytes fit. Above the limit, it removes the oldest
-// entries, until nine tenths of the limit are used.
+// makeRoom makes room for a number of further bytes. Above the limit, it removes
+// the oldest entries, until nine tenths of the limit are used.
 func (v *Store) makeRoom(more int64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -39,10 +39,9 @@ func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	return int64(headSize + aead.Overhead + 4 + len(b)), err
 }
 
-// Read passes every record to `take`, oldest first, and returns the number of
-// damaged parts that it left out. An intact entry that does not decode to
-// records of type R is an error, because skipping the entry would lose
-// records.
+// Read passes every record to `take`, oldest first, and returns the number of damaged
+// parts that it left out. An intact entry that does not decode to records of type R is
+// an error, because skipping the entry would lose records.
 func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
 	for b, err := range j.All() {
 		if errors.Is(err, cpar.ErrCorrupt) {

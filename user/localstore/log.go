@@ -127,8 +127,7 @@ func readLength(r io.Reader) (int, error) {
 	return n, nil
 }
 
-// onlyZeros reports whether the rest of r is empty or all zeros, as after a
-// crash.
+// onlyZeros reports whether the rest of r is empty or all zeros, as after a crash.
 func onlyZeros(r io.Reader) bool {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -142,8 +141,7 @@ func onlyZeros(r io.Reader) bool {
 	}
 }
 
-// Append writes all records, or none, as one batch, and syncs the batch to
-// disk.
+// Append writes all records, or none, as one batch, and syncs the batch to disk.
 func (l *Log) Append(records ...[]byte) error {
 	batch := l.batch(records)
 	if len(batch) > maxBatch {

@@ -43,9 +43,8 @@ type Store struct {
 	used int64 // bytes of entries as known to this process, -1 if unknown
 }
 
-// Open opens a folder and creates it if necessary. Above `limit` bytes, the
-// oldest entries are removed. 0 means no limit. Errors wrap cpar.ErrInput or
-// cpar.ErrStorage.
+// Open opens a folder and creates it if necessary. Above `limit` bytes, the oldest
+// entries are removed. 0 means no limit. Errors wrap cpar.ErrInput or cpar.ErrStorage.
 func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("opening the local store: %w: no folder was named", cpar.ErrInput)

@@ -3,17 +3,16 @@
 //
 //	Key    field, level ─▶ 40-bit ciphertext
 //
-// Encryption is deterministic: equal levels of a field look equal within an
-// index and, for one key, across indexes and requests.
+// Encryption is deterministic, so equal levels of a field have equal ciphertexts
+// in an index and in all requests.
 //
 // A Key is a random order-preserving function for each field. The domain has
 // only about a thousand levels, so the function is drawn directly, uniformly
 // among all such functions, as a sorted random subset of the range. It leaks
 // order, equality and approximate values. The ciphertext of level x lies near
-// x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range. The first
-// five of a level's ten bits are therefore practically public. By default, an
-// index therefore stores ranks (package aspe), which leak only order and
-// equality.
+// x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range, so the
+// first five of a level's ten bits are practically public. By default, an index
+// therefore stores ranks (package aspe), which leak only order and equality.
 package ope
 
 import (
@@ -42,8 +41,7 @@ type Key struct {
 	fields map[int][]uint64 // field → ciphertexts of 0…β, made on first use
 }
 
-// NewKey derives the key for levels 0…beta from secret. Errors wrap
-// cpar.ErrInput.
+// NewKey derives the key for levels 0…beta from secret. Errors wrap cpar.ErrInput.
 func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	if beta < 0 || beta > maxBeta {
 		return nil, fmt.Errorf("making an order-preserving key: highest level %d outside 0 to %d: %w", beta, maxBeta, cpar.ErrInput)

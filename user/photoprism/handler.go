@@ -23,8 +23,7 @@ import (
 type Options struct {
 	// Token is the bearer key. An empty token admits no request.
 	Token string
-	// Hosts lists the host names that requests may use. Loopback is always
-	// allowed.
+	// Hosts lists the host names that requests may use. Loopback is always allowed.
 	Hosts []string
 	// Addresses, if set, permits any IP address as the host. No web page can
 	// use an IP address as its own name.
@@ -37,17 +36,17 @@ type Options struct {
 }
 
 type server struct {
-	o       Options
-	token   [sha256.Size]byte
-	slots   chan struct{} // requests in progress
-	queue   chan struct{} // requests in progress or waiting
-	control time.Duration
+	o        Options
+	token    [sha256.Size]byte
+	slots    chan struct{} // requests in progress
+	queue    chan struct{} // requests in progress or waiting
+	patience time.Duration
 }
 
 func Handler(o Options) http.Handler { return newServer(o, bodyTimeout) }
 
 func newServer(o Options, patience time.Duration) http.Handler {
-	s := &server{o: o, token: sha256.Sum256([]byte(o.Token)), slots: make(chan struct{}, working), queue: make(chan struct{}, working+waiting), control: patience}
+	s := &server{o: o, token: sha256.Sum256([]byte(o.Token)), slots: make(chan struct{}, working), queue: make(chan struct{}, working+waiting), patience: patience}
 	mux := http.NewServeMux()
 	for _, route := range []string{"/api/v1/vision/labels", "/api/v1/vision/labels/{model}", "/api/v1/vision/labels/{model}/{version}"} {
 		mux.HandleFunc("POST "+route, s.labels)
@@ -74,7 +73,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			s.refuse(w, "", http.StatusForbidden, "this service does not accept that host name")
 		case origin.Check(r) != nil:
 			s.refuse(w, "", http.StatusForbidden, "requests from other sites' pages are refused")
-		case !s.knows(r):
+		case !s.authorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			s.refuse(w, "", http.StatusUnauthorized, "the key is missing or wrong")
 		default:
@@ -97,9 +96,9 @@ func (s *server) named(hostport string) bool {
 		slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
-// knows checks the key. It compares digests of equal length, so that timing
+// authorized checks the key. It compares digests of equal length, so that timing
 // does not reveal the key.
-func (s *server) knows(r *http.Request) bool {
+func (s *server) authorized(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	return s.o.Token != "" && subtle.ConstantTimeCompare(given[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
@@ -149,7 +148,7 @@ func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, pr
 		return nil, http.StatusRequestEntityTooLarge, "the request is too large"
 	}
 	control := http.NewResponseController(w.ResponseWriter)
-	control.SetReadDeadline(time.Now().Add(s.control))
+	control.SetReadDeadline(time.Now().Add(s.patience))
 	defer control.SetReadDeadline(time.Time{})
 	body, err := io.ReadAll(http.MaxBytesReader(w.ResponseWriter, r.Body, MaxBody))
 	var large *http.MaxBytesError

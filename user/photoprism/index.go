@@ -15,8 +15,7 @@ import (
 // An Index finds labels in an index at a cloud. It is safe for concurrent use.
 type Index struct {
 	options device.AnnotateOptions
-	// turn serializes access, because a device.Index does not allow concurrent
-	// use.
+	// turn serializes access, because a device.Index does not allow concurrent use.
 	turn  chan struct{}
 	index *device.Index
 }

@@ -41,9 +41,8 @@ const (
 	MaxBody = 16 << 20
 	// MaxImages leaves room beyond a photo's three crops.
 	MaxImages = 8
-	// working is the number of requests processed concurrently, and waiting the
-	// number of requests queued. The bodies of queued requests are not in
-	// memory.
+	// working is the number of requests processed concurrently, and waiting the number
+	// of requests queued. The bodies of queued requests are not in memory.
 	working, waiting = 2, 8
 )
 

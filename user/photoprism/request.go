@@ -82,8 +82,7 @@ func decodeRequest(body []byte) (id string, pictures [][]byte, err error) {
 	return id, pictures, nil
 }
 
-// pictureOf decodes a data URL or plain base64. It never opens a path or an
-// address.
+// pictureOf decodes a data URL or plain base64. It never opens a path or an address.
 func pictureOf(s string) ([]byte, error) {
 	if head, rest, ok := strings.Cut(s, ","); ok && len(head) >= 5 && strings.EqualFold(head[:5], "data:") {
 		if len(head) > 200 || !strings.HasSuffix(strings.ToLower(head), ";base64") {

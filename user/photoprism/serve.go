@@ -87,8 +87,8 @@ func CheckToken(token string) error {
 		"let cpar make one: leave out --token-file and CPAR_VISION_TOKEN")
 }
 
-// MadeToken reads the key from a file. If there is no file, it creates a key
-// that only the file's owner may read.
+// MadeToken reads the key from a file. If there is no file, it creates one with
+// a random key, which only the file's owner may read.
 func MadeToken(path string) (token string, made bool, err error) {
 	token, err = ReadToken(path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -9,9 +9,8 @@ import (
 	"cpar/user/ive"
 )
 
-// A split plane H divides the records at one level of one field, a dimension of
-// the original feature vectors. Pruning needs the request's distance from the
-// plane:
+// A split plane H divides the records at one level of one field, a dimension of the
+// original feature vectors. Pruning needs the request's distance from the plane:
 //
 //	H        [ 0 … 1 at the field's position … 0,    −(level − centre_f) ]
 //	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]
@@ -61,9 +60,8 @@ type PlaneBudget struct {
 	limit         int64
 }
 
-// NewPlanes returns the budget for planes at levels 0…beta. Parameter
-// `centres` holds one reference level for each split field. Errors wrap
-// cpar.ErrInput.
+// NewPlanes returns the budget for planes at levels 0…beta. Parameter `centres` holds
+// one reference level for each split field. Errors wrap cpar.ErrInput.
 func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if len(centres) < 1 || beta < 1 || beta > 1<<16 {
 		return nil, fmt.Errorf("making a plane budget: %d fields of %d levels: %w", len(centres), beta, cpar.ErrInput)

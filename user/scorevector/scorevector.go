@@ -1,7 +1,6 @@
-// Package scorevector lays out the vectors that package ive encrypts: one
-// vector for both distances (L1 and KL) of a photo, and small vectors for split
-// planes. It defines the noise budgets of both and justifies every scale and
-// bound.
+// Package scorevector lays out the vectors that package ive encrypts: one vector for
+// both distances (L1 and KL) of a photo, and small vectors for split planes. It defines
+// the noise budgets of both and justifies every scale and bound.
 //
 //	record   [ z (m̂),          v (m_KL),                     Σz² + F·Σ v log v − r,  ε,    1 ]
 //	request  [ −2·r_s·z_s (m̂), −round(r_s·(F/2¹⁸)·log c),    r_s,                   −3,    r_s·Σz_s² ]
@@ -13,9 +12,8 @@
 // Lab colour histograms of record and request, with m_KL bins, smoothed and
 // with sum 1. A record contains round(2¹⁸·v).
 //
-// Three values are random and secret: r_s is drawn for each request, ε for each
-// record, and the offset r, between 10.5·F and 11·F, for each index
-// (WithSecretOffset).
+// Three values are random and secret: r_s is drawn for each request, ε for each record,
+// and the offset r, between 10.5·F and 11·F, for each index (WithSecretOffset).
 //
 // F = m̂·β/2 squared JL units equal one unit of L1 distance of normalised
 // features. A unit of L1 is β/2 quantisation levels, where β is the highest
@@ -73,9 +71,8 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v uses the rounded v, so that it has the same error as Σ v log
-	// c. The errors then cancel for similar histograms, whose order decides
-	// ranks.
+	// Σ v log v uses the rounded v, so that it has the same error as Σ v log c. The
+	// errors then cancel for similar histograms, whose order decides ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {

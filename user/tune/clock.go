@@ -39,7 +39,7 @@ func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (floa
 			return 0, err
 		}
 		var err error
-		ms := better(func() { _, err = e.Photo(photo, how) })
+		ms := fasterOfTwo(func() { _, err = e.Photo(photo, how) })
 		if err == nil { // otherwise skip the photo, as a build does
 			times = append(times, ms)
 		}
@@ -64,7 +64,7 @@ func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 	var times []float64
 	for _, im := range r.images[:min(len(r.images), timedPhotos)] {
 		var err error
-		times = append(times, better(func() {
+		times = append(times, fasterOfTwo(func() {
 			v, e := r.fit.Profile.Vector(im.Vectors)
 			if e == nil {
 				_, e = r.projector.Project(v)
@@ -78,7 +78,7 @@ func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 	return humanfmt.Round(extract+humanfmt.Median(times), 3), nil
 }
 
-func better(work func()) float64 {
+func fasterOfTwo(work func()) float64 {
 	best := math.Inf(1)
 	for range 2 {
 		begun := time.Now()
@@ -102,7 +102,7 @@ func timeScan(ctx context.Context, n int, layout vectorlayout.Params) (float64, 
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		times = append(times, better(scan)*float64(n)/float64(some))
+		times = append(times, fasterOfTwo(scan)*float64(n)/float64(some))
 	}
 	return humanfmt.Round(humanfmt.Median(times), 4), nil
 }

@@ -62,8 +62,7 @@ func (t *Tuning) write(k user.Memo, name []byte) {
 	}
 }
 
-// encode encodes a Tuning as JSON, followed by each fitted profile with its
-// ranker.
+// encode encodes a Tuning as JSON, followed by each fitted profile with its ranker.
 func (t *Tuning) encode() ([]byte, error) {
 	text, err := json.Marshal(t)
 	if err != nil {

@@ -15,12 +15,11 @@ const (
 	muchSlower = 1.5
 )
 
-// decide recommends a row. It considers profiles whose merit, the harmonic
-// mean of precision P and recall R, is within noise of the best. It leaves out
-// profiles that take more than muchSlower times as long as the fastest, and
-// recommends the profile with the smallest index. A profile is judged by its
-// default ranker, unless its other ranker's merit is higher by more than
-// noise.
+// decide recommends a row. It considers profiles whose merit, the harmonic mean of
+// precision P and recall R, is within noise of the best. It leaves out profiles that
+// take more than muchSlower times as long as the fastest, and recommends the profile
+// with the smallest index. A profile is judged by its default ranker, unless its other
+// ranker's merit is higher by more than noise.
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {

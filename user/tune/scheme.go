@@ -19,8 +19,7 @@ import (
 type Choice struct {
 	Scheme string `json:"scheme"`
 	Search string `json:"search,omitempty"`
-	// Photos is the number of photos in the measured searches, which use one
-	// core.
+	// Photos is the number of photos in the measured searches, which use one core.
 	Photos   int        `json:"photos"`
 	Measured []Measured `json:"measured"`
 	Reason   string     `json:"reason"`
@@ -44,8 +43,7 @@ const (
 	// fastEnough is the time below which Choose prefers a scan. A scan is exact
 	// and reveals less, and users would not notice a faster search.
 	fastEnough = 5 * time.Millisecond
-	// worthIt is the minimum speed-up over a scan that justifies another
-	// search.
+	// worthIt is the minimum speed-up over a scan that justifies another search.
 	worthIt     = 2
 	findsEnough = 0.8 // minimum recall of a search other than a scan
 	chooseAsked = 60  // number of requests measured
@@ -55,10 +53,10 @@ const (
 )
 
 // Choose measures schemes and prepares an index of the best scheme for the
-// collection: capia (a scan) if a scan is fast enough, and otherwise the
-// faster of cpar and ivf, if that scheme is enough faster than a scan. It
-// chooses user.DefaultScheme for profiles of short vectors, which these
-// schemes do not hide, and for keys that do not allow all three.
+// collection: the faster of cpar and ivf if a scan is slow and that scheme is
+// much faster and accurate, and otherwise capia, which scans. It chooses
+// user.DefaultScheme for profiles of short vectors, which these schemes do not
+// hide, and for keys that do not allow all three.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {

@@ -45,8 +45,7 @@ type Options struct {
 	Progress user.Progress
 }
 
-// A Tuning holds the quality and cost of each profile and ranker on a
-// collection.
+// A Tuning holds the quality and cost of each profile and ranker on a collection.
 type Tuning struct {
 	Photos int `json:"photos"` // number of photos in the collection
 	// Rows are in the order of the constants for profiles, then rankers.
@@ -171,7 +170,7 @@ func (r *trial) progress(stage string, done, total int) {
 }
 
 func (r *trial) run(ctx context.Context) ([]Row, error) {
-	if err := r.fitAndAsk(ctx); err != nil {
+	if err := r.fitAndSample(ctx); err != nil {
 		return nil, err
 	}
 	row := Row{Profile: r.kind, Dim: r.fit.Profile.Dimensions()}
@@ -214,7 +213,7 @@ func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	return size, err
 }
 
-func (r *trial) fitAndAsk(ctx context.Context) (err error) {
+func (r *trial) fitAndSample(ctx context.Context) (err error) {
 	features := user.Features(r.images)
 	asked := min(maxTunePhotos, max(minTunePhotos, tuneReads/len(r.images)))
 	keywords := user.Keywords(r.images)

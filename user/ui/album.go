@@ -163,8 +163,7 @@ func (a *albumPage) pictures(r *http.Request, which ids) (any, error) {
 	}{found}, nil
 }
 
-// decodedSide bounds the longer side, in pixels, of originals decoded for the
-// browser.
+// decodedSide bounds the longer side, in pixels, of originals decoded for the browser.
 const decodedSide = 4096
 
 // shown returns the original as a JPEG. If the page requests a file, or browsers

@@ -214,7 +214,7 @@ func TestAlbumSavesOriginal(t *testing.T) {
 	}
 }
 
-// An unsteady store answers nothing while it is gone.
+// An unsteady store answers no request while gone is set.
 type unsteady struct {
 	blobs.Store
 	gone atomic.Bool
@@ -254,7 +254,7 @@ func TestAlbumWithoutServer(t *testing.T) {
 	p.Await(`document.getElementById('told').textContent.includes(' of 112')`)
 }
 
-// The query is in the address of no entry of the history. It survives a reload, and
+// No address in the history contains the query. The query survives a reload, and
 // the link to the photos ends the search.
 func TestAlbumKeepsQueryOutOfAddress(t *testing.T) {
 	m := newAlbum(t, 100)
@@ -279,7 +279,7 @@ func TestAlbumKeepsQueryOutOfAddress(t *testing.T) {
 	quiet(t, p)
 }
 
-// An undo that fails because the server is gone can be tried again.
+// An undo that failed because the server was unreachable can be repeated.
 func TestAlbumKeepsUndoThatFailed(t *testing.T) {
 	m := newAlbum(t, 20)
 	m.synced(t, "two")

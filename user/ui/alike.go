@@ -19,8 +19,8 @@ import (
 )
 
 // A Seeker finds photos of an album that look like words or, if `words` is empty,
-// like the photo in `file`. A call sends a request to the server of an index, unless
-// the words are invalid. The error then wraps cpar.ErrInput.
+// like the photo in `file`. A call sends a request to the server of an index. For
+// invalid words it sends none, and the error wraps cpar.ErrInput.
 type Seeker interface {
 	Seek(ctx context.Context, v *album.View, words string, file []byte) ([]album.Match, *album.Records, error)
 }

@@ -94,8 +94,9 @@ func TestAlikeLeavesOutPhotosWithKeywords(t *testing.T) {
 	}
 }
 
-// The page asks on Enter, and not while the user types. What it finds stands apart
-// and can be tagged, and a photo leads to those like it and back.
+// The page searches by likeness on Enter, not while the user types. It shows the
+// results separately, and the user can tag them, follow a photo to similar ones, and
+// return.
 func TestAlbumFindsWhatLooksAlike(t *testing.T) {
 	m := newAlbum(t, 500)
 	f := &fakeSeeker{}
@@ -145,7 +146,7 @@ func TestAlbumFindsWhatLooksAlike(t *testing.T) {
 	f.mu.Unlock()
 	p.Text(`history.back()`)
 	p.Await(`!document.querySelector('.viewer')`)
-	// Going back restores the former place some time later.
+	// Going back restores the former scroll position after a while.
 	p.Await(`(scrollTo(0, 0), document.querySelector('.timeline .wall li[data-at="0"]'))`)
 	p.Text(`document.querySelector('.timeline .wall li[data-at="0"]').click()`) // the photo of the archive has no original
 	p.Await(`document.querySelector('.viewer')`)

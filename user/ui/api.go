@@ -67,7 +67,7 @@ func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter,
 	})
 }
 
-// answerBody is answer for requests with a body of JSON, which it passes to `call`.
+// answerBody is like answer, but decodes a JSON body and passes it to `call`.
 func answerBody[T any](mux *http.ServeMux, pattern string, call func(r *http.Request, asked T) (any, error)) {
 	answer(mux, pattern, func(w http.ResponseWriter, r *http.Request) (any, error) {
 		asked, err := body[T](w, r, maxBodyBytes)
@@ -145,8 +145,7 @@ func (s *Server) choose(r *http.Request, c Choice) (any, error) {
 	return s.settings(nil, r)
 }
 
-// list lists all photos. If the query contains `again`, it first rescans the
-// folders.
+// list lists all photos. If the query contains `again`, it first rescans the folders.
 func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Has("again") {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {

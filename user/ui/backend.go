@@ -62,8 +62,7 @@ type Backend interface {
 	// Sidecar returns the sidecar of a photo outside the folders after
 	// decision d.
 	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
-	// Write writes changes as one run and returns the results obtained, in
-	// order.
+	// Write writes changes as one run and returns the results obtained, in order.
 	Write(ctx context.Context, list []Change) ([]library.Result, error)
 	// Runs lists the runs, newest first.
 	Runs() ([]library.Run, error)

@@ -21,15 +21,15 @@ const (
 	maxCompared = 2 << 30
 )
 
-// The type dropped holds the last photos dropped onto the page that are in no
-// folder.
+// The type dropped holds the last photos dropped onto the page, except photos
+// that are in the folders.
 type dropped struct {
-	by   *lru.Cache[string, *drop]
-	most int // maximum total of bytes
+	by       *lru.Cache[string, *drop]
+	maxBytes int // of all photos together
 	// The channel `receiving` admits one photo at a time, because a photo may
 	// be as large as all kept photos together.
 	receiving chan struct{}
-	content   sync.Map
+	content   sync.Map // digests of images in the folders, by contentKey
 }
 
 type contentKey struct {
@@ -45,7 +45,7 @@ type drop struct {
 }
 
 func newDropped() *dropped {
-	return &dropped{by: newCache[string, *drop](maxDropped), most: maxDropBytes, receiving: make(chan struct{}, 1)}
+	return &dropped{by: newCache[string, *drop](maxDropped), maxBytes: maxDropBytes, receiving: make(chan struct{}, 1)}
 }
 
 func (d *dropped) put(name string, data []byte, known *Known) *drop {
@@ -61,7 +61,7 @@ func (d *dropped) bound() {
 	for _, x := range d.by.Values() {
 		sum += len(x.data)
 	}
-	for ; sum > d.most; d.by.RemoveOldest() {
+	for ; sum > d.maxBytes; d.by.RemoveOldest() {
 		if _, oldest, ok := d.by.GetOldest(); ok {
 			sum -= len(oldest.data)
 		}

@@ -2,10 +2,11 @@ package ui
 
 import "testing"
 
-// The least recently used go first, and a photo above the bound goes at once.
+// The least recently used photos are evicted first, and a photo above the bound at
+// once.
 func TestDroppedBytesAreBounded(t *testing.T) {
 	d := newDropped()
-	d.most = 100
+	d.maxBytes = 100
 	put := func(bytes int) string { return d.put("a.jpg", make([]byte, bytes), &Known{}).id }
 	held := func(id string) bool { return d.by.Contains(id) }
 	first, second, third := put(40), put(40), put(40)

@@ -166,7 +166,7 @@ func (f *fake) Skipped() []leftOut {
 	return []leftOut{{"hills/film.mov", "video"}, {"hills/locked.jpg", "file or folder unreadable: permission denied"}}
 }
 
-// Locate places the first photos by name at the records that answers name.
+// Locate maps the first photos by name to the records that answers name.
 func (f *fake) Locate(context.Context) (func(content [32]byte) []uint32, error) {
 	return func(content [32]byte) []uint32 {
 		if content[0] == 0 {

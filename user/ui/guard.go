@@ -73,9 +73,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// fromHere reports whether the browser declares that a request comes from the
-// page. Other sites may open the page in a tab, but without the token it stays
-// empty.
+// fromHere reports whether the browser declares that a request comes from the page.
+// Other sites may open the page in a tab, but without the token it stays empty.
 func fromHere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":

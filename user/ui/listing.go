@@ -162,8 +162,7 @@ func (s *Server) shows(f filter) (func(*shelfPhoto) (candidate, bool), error) {
 	}, nil
 }
 
-// open reports whether a photo has an undecided suggestion that satisfies
-// `kind`.
+// open reports whether a photo has an undecided suggestion that satisfies `kind`.
 func (x *summary) open(d Decision, kind func(candidate) bool) bool {
 	return x != nil && slices.ContainsFunc(x.words, func(c candidate) bool { return kind(c) && d.mark(c.word) == "" })
 }
@@ -240,8 +239,7 @@ func (s *Server) folders() []string {
 	return slices.Compact(out)
 }
 
-// A leftOut names a file that the page cannot show or annotate, and the
-// reason.
+// A leftOut names a file that the page cannot show or annotate, and the reason.
 type leftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// guess is the minimum probability of a keyword on the page. At this
+	// minShown is the minimum probability of a keyword on the page. At this
 	// probability, one keyword in ten is right.
-	guess         = 0.1
+	minShown      = 0.1
 	maxShownWords = 12
 	startBytes    = 6144
 )
@@ -39,8 +39,7 @@ type LibraryOptions struct {
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
-	// Threshold is the minimum probability of keywords written without
-	// confirmation.
+	// Threshold is the minimum probability of keywords written without confirmation.
 	Threshold float64
 	// Right is the share of correct keywords from which Threshold was computed,
 	// or 0 if the user gave the threshold.
@@ -217,15 +216,14 @@ func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 }
 
 func (w *LibraryBackend) options() library.Options {
-	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
+	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: minShown, Command: "ui"}
 	if w.choices().threshold == 0 {
 		o.MinProbability = 0
 	}
 	return o
 }
 
-// Look reads a photo's stored answer and the keywords of the photo and its
-// sidecars.
+// Look reads a photo's stored answer and the keywords of the photo and its sidecars.
 func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err

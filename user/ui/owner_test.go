@@ -131,7 +131,6 @@ func (h *house) cached(t *testing.T) (n int) {
 	return n
 }
 
-// writeOne writes one change.
 func writeOne(t *testing.T, b Backend, path string, d Decision) (library.Result, error) {
 	t.Helper()
 	results, err := b.Write(t.Context(), []Change{{path, d, true}})
@@ -366,7 +365,7 @@ func TestNeighboursBelowTheFoldersAreFound(t *testing.T) {
 }
 
 // A change of the vocabulary also pushes photos that wait in the folder of the
-// index. The answers from before stay on the page until the user asks anew.
+// index. The page shows the earlier answers until the user asks again.
 func TestVocabularyChangeKeepsSuggestions(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
 	paths, _, err := h.Photos(t.Context())

@@ -77,9 +77,9 @@ func (w *LibraryBackend) changeRules(ctx context.Context, change func(folder str
 	return w.reload(ctx)
 }
 
-// reload opens the pushed generation. The page shows stored answers, in words of
-// the new vocabulary, until the user asks again, although photos of the same push
-// could change them.
+// reload opens the pushed generation. Until the user asks again, the page shows
+// stored answers in words of the new vocabulary, even if the push also contained
+// photos that would change the answers.
 func (w *LibraryBackend) reload(ctx context.Context) error {
 	key, err := library.Key(w.index, w.options())
 	if err != nil {

@@ -134,8 +134,7 @@ func (s *Server) waiting(http.ResponseWriter, *http.Request) (any, error) {
 	}{s.decided.pending(), s.survey.progress(), len(all), len(s.leftOut())}, nil
 }
 
-// write writes all decisions, or one photo's decisions and likely keywords, as one
-// run.
+// write writes all decisions, or one photo's decisions and likely keywords, as one run.
 func (s *Server) write(r *http.Request, which struct {
 	ID  string `json:"id"`
 	All bool   `json:"all"`

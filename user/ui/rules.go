@@ -14,7 +14,7 @@ import (
 	"cpar/user/vocabulary"
 )
 
-// The type mapped describes a word of the index or of a rule on the page.
+// The type mapped describes, for the page, a word of the index or of a rule.
 type mapped struct {
 	vocabulary.Rule
 	Ruled bool `json:"ruled"` // whether a rule exists for the word
@@ -70,7 +70,7 @@ func mappedWords(v *vocabulary.Vocabulary, known []string) (list []mapped) {
 	return list
 }
 
-// A rulesChange changes the vocabulary by its one field that is set.
+// A rulesChange is a change of the vocabulary. The page sets exactly one field.
 type rulesChange struct {
 	Text     *string          `json:"text,omitempty"`     // the new vocabulary in TOML
 	Rule     *vocabulary.Rule `json:"rule,omitempty"`     // a new rule for one word

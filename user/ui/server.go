@@ -61,10 +61,10 @@ type Server struct {
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 
-const maxSaw = 64
+const maxCloudViews = 64
 
-func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
-	c, err := lru.New[K, V](most)
+func newCache[K comparable, V any](size int) *lru.Cache[K, V] {
+	c, err := lru.New[K, V](size)
 	if err != nil {
 		panic(err) // unreachable: the size is constant
 	}
@@ -107,7 +107,7 @@ func Serve(ctx context.Context, o Options) error {
 func newServer(host string, b Backend, photos *shelf) *Server {
 	return &Server{survey: &survey{by: map[string]*summary{}, shared: map[string]string{}, failing: map[string]string{}},
 		listings: newCache[string, *listing](maxListings), life: context.Background(), backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
-		dropped: newDropped(), decided: &decisions{by: map[string]Decision{}}, cloudViews: newCache[string, *CloudView](maxSaw)}
+		dropped: newDropped(), decided: &decisions{by: map[string]Decision{}}, cloudViews: newCache[string, *CloudView](maxCloudViews)}
 }
 
 // serve serves until the context ends, which also cancels requests in progress. It

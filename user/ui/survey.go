@@ -21,7 +21,7 @@ type survey struct {
 	version int                 // number of changes so far
 
 	groups  cached[[]group]
-	yours   cached[[]spoken]
+	yours   cached[[]wordCount]
 	failing map[string]string // errors of undecodable images, by photo id
 	// records holds the result of locate.
 	records map[uint32]*shelfPhoto
@@ -62,7 +62,8 @@ func (c candidate) faint(threshold float64) bool {
 	return !c.sure(threshold) && c.probability > 0 && c.percent() < faintBelow
 }
 
-// A cached value is valid while its key, with the survey's version, is current.
+// A cached value is valid while its key, which contains the survey's version, is
+// current.
 type cached[T any] struct {
 	key   any
 	value T
@@ -291,19 +292,19 @@ func (s *Server) groups() []group {
 	return all
 }
 
-// The type spoken is a word with its number of photos.
-type spoken struct {
+// A wordCount is a word with its number of photos.
+type wordCount struct {
 	folded, word string
 	photos       int
 }
 
 // complete returns words of the photos and the index that begin with a prefix, the
 // most frequent first.
-func (s *Server) complete(prefix string, most int) []string {
+func (s *Server) complete(prefix string, limit int) []string {
 	v := s.survey
 	v.mu.Lock()
 	if v.yours.key != any(v.version) {
-		v.yours = cached[[]spoken]{v.version, v.speak(s.backend.Vocabulary())}
+		v.yours = cached[[]wordCount]{v.version, v.countWords(s.backend.Vocabulary())}
 	}
 	all := v.yours.value
 	v.mu.Unlock()
@@ -314,17 +315,17 @@ func (s *Server) complete(prefix string, most int) []string {
 		last++
 	}
 	found := slices.Clone(all[first:last])
-	slices.SortStableFunc(found, func(a, b spoken) int { return cmp.Compare(b.photos, a.photos) })
+	slices.SortStableFunc(found, func(a, b wordCount) int { return cmp.Compare(b.photos, a.photos) })
 	words := []string{}
-	for _, w := range found[:min(most, len(found))] {
+	for _, w := range found[:min(limit, len(found))] {
 		words = append(words, w.word)
 	}
 	return words
 }
 
-// speak returns the words of the photos and a vocabulary, sorted. The caller holds
+// countWords returns the words of the photos and a vocabulary, sorted. The caller holds
 // mu.
-func (v *survey) speak(vocabulary []string) (all []spoken) {
+func (v *survey) countWords(vocabulary []string) (all []wordCount) {
 	photos := map[string]int{}
 	for _, w := range vocabulary {
 		photos[w] = 0
@@ -335,10 +336,10 @@ func (v *survey) speak(vocabulary []string) (all []spoken) {
 		}
 	}
 	for w, n := range photos {
-		all = append(all, spoken{metadata.Fold(w), w, n})
+		all = append(all, wordCount{metadata.Fold(w), w, n})
 	}
-	slices.SortFunc(all, func(a, b spoken) int {
+	slices.SortFunc(all, func(a, b wordCount) int {
 		return cmp.Or(strings.Compare(a.folded, b.folded), cmp.Compare(b.photos, a.photos))
 	})
-	return slices.CompactFunc(all, func(a, b spoken) bool { return a.folded == b.folded })
+	return slices.CompactFunc(all, func(a, b wordCount) bool { return a.folded == b.folded })
 }

@@ -64,8 +64,7 @@ func (t *thumbnails) get(name string, side int, read func() ([]byte, error)) ([]
 	return made, nil
 }
 
-// shrink returns a JPEG without metadata whose longer side has at most `side`
-// pixels.
+// shrink returns a JPEG without metadata whose longer side has at most `side` pixels.
 func shrink(data []byte, side int) ([]byte, error) {
 	p, err := decode.Decode(data)
 	if err != nil {

@@ -138,8 +138,7 @@ func (s *Server) decide(_ *http.Request, m oneMark) (any, error) {
 	return s.view(m.ID)
 }
 
-// picture responds with a small or large thumbnail, upright and without
-// metadata.
+// picture responds with a small or large thumbnail, upright and without metadata.
 func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
 	id, side := r.PathValue("id"), smallSide
 	if r.URL.Query().Get("size") == "large" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Rule is everything that a vocabulary says about one word.
+// A Rule holds all settings of a vocabulary for one word.
 type Rule struct {
 	Word string `json:"word"`
 	// Synonym is the word to write instead, or "".
@@ -90,8 +90,8 @@ func (v *Vocabulary) With(r Rule) (*Vocabulary, error) {
 	return changed(f)
 }
 
-// In returns a copy of v that writes words in another language, or in the
-// words of the index if it is "".
+// In returns a copy of v that writes words in another language or, if `language`
+// is "", in the words of the index.
 func (v *Vocabulary) In(language string) (*Vocabulary, error) {
 	f := v.copied()
 	f.Language = language

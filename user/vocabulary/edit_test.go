@@ -9,8 +9,7 @@ import (
 	"cpar"
 )
 
-// Rules and With are twins: a vocabulary put together rule by rule is the one
-// that was parsed.
+// Passing all Rules to With rebuilds the parsed vocabulary.
 func TestRulesMakeTheVocabularyAgain(t *testing.T) {
 	v := parsed(t, example)
 	var again *Vocabulary

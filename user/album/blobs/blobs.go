@@ -75,6 +75,9 @@ func PinOf(b []byte, at time.Time) Pin {
 	return Pin{int64(len(b)), [16]byte(d[:16]), at.Unix()}
 }
 
+// Holds reports whether b are the pinned bytes.
+func (p Pin) Holds(b []byte) bool { return p.Digest == PinOf(b, time.Time{}).Digest }
+
 // Matches reports whether the listed blob b has the pinned size and digest.
 func (p Pin) Matches(b Blob) bool { return p.Size == b.Size && p.Digest == [16]byte(b.Digest[:16]) }
 

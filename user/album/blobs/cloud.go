@@ -26,8 +26,8 @@ func (c Cloud) Others(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// kind translates the client's errors about a blob into errors of this package.
-func kind(name string, err error) error {
+// translate turns the client's errors about a blob into errors of this package.
+func translate(name string, err error) error {
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt): // replaced, because its hint is about indexes
 		return Damage(name, "is damaged at the server")
@@ -46,21 +46,21 @@ func blob(i cparhttp.BlobInfo) Blob {
 }
 
 func (c Cloud) Put(ctx context.Context, name string, b []byte) error {
-	return kind(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, nil))
+	return translate(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, nil))
 }
 
 func (c Cloud) Replace(ctx context.Context, name string, b []byte, old [32]byte) error {
-	return kind(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, (*cpar.Digest)(&old)))
+	return translate(name, c.Client.PutBlob(ctx, c.Album.String(), name, b, (*cpar.Digest)(&old)))
 }
 
 func (c Cloud) Get(ctx context.Context, name string, offset, length int64) ([]byte, error) {
 	b, err := c.Client.GetBlob(ctx, c.Album.String(), name, offset, length)
-	return b, kind(name, err)
+	return b, translate(name, err)
 }
 
 func (c Cloud) Stat(ctx context.Context, name string) (Blob, error) {
 	i, err := c.Client.StatBlob(ctx, c.Album.String(), name)
-	return blob(i), kind(name, err)
+	return blob(i), translate(name, err)
 }
 
 // maxBlobs bounds a listing, so that a hostile server cannot fill the memory. With
@@ -77,7 +77,7 @@ func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) 
 			}
 		}
 		if err != nil || next == "" {
-			return kind(prefix+"*", err)
+			return translate(prefix+"*", err)
 		}
 		if listed += len(page); listed > maxBlobs {
 			return fmt.Errorf("listing blobs: %w: the server lists more than %d blobs", cpar.ErrCloud, maxBlobs)
@@ -87,5 +87,5 @@ func (c Cloud) List(ctx context.Context, prefix string, yield func(Blob) error) 
 }
 
 func (c Cloud) Delete(ctx context.Context, name string) error {
-	return kind(name, c.Client.DeleteBlob(ctx, c.Album.String(), name))
+	return translate(name, c.Client.DeleteBlob(ctx, c.Album.String(), name))
 }

@@ -13,8 +13,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// A blob that the server has found damaged is a failure of the server, and the
-// hint for indexes does not appear.
+// A blob that the server itself reports as damaged is a failure of the server. The
+// error lacks the hint for indexes.
 func TestMarkedBlobIsFailureOfServer(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", cparhttp.TypeProblem)

@@ -25,7 +25,7 @@ import (
 
 var testSecret = seed.Secret{1, 2, 3}
 
-// memory refuses what does not descend from what it has seen.
+// A memory refuses generations that do not descend from those it has seen.
 type memory struct {
 	number uint64
 	digest [sha256.Size]byte
@@ -59,7 +59,7 @@ func commit(t testing.TB, c *Catalogue, change *Change) {
 	}
 }
 
-// twin is the plain meaning of changes.
+// A twin applies changes to plain maps.
 type twin struct {
 	rows map[Key]Photo
 	pins map[string]blobs.Pin
@@ -102,7 +102,7 @@ func (w *twin) check(t *testing.T, s *State) {
 	}
 }
 
-// Random changes on two devices have the effect that they have on a plain map.
+// Random changes on two devices have the same effect as on a twin.
 func TestCatalogueMatchesTwin(t *testing.T) {
 	store := blobtest.NewMemory()
 	devices := []*Catalogue{opened(t, store), opened(t, store)}
@@ -188,7 +188,7 @@ func TestSecondWriterRebases(t *testing.T) {
 	}
 }
 
-// A server that refuses a generation and shows no other ends the commit.
+// A commit fails if the server refuses its generation but lists no newer one.
 func TestHiddenGenerationIsNoticed(t *testing.T) {
 	store := blobtest.NewMemory()
 	c := opened(t, store)
@@ -296,7 +296,7 @@ func TestDamagedCopyIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// Decoded segments and generations encode to values that decode to the same.
+// Decoded segments and generations survive a second encoding and decoding.
 func FuzzSegment(f *testing.F) {
 	rows := made(20, func(*mrand.Rand) []string { return []string{"dog", "sea"} })
 	f.Add((&segment{photos: rows, removed: []Key{{"a/b", 3}}, pins: map[string]blobs.Pin{"p1": {Size: 1}}, unpinned: []string{"p2"}, ancestors: make([]byte, 16)}).appendBinary(nil))
@@ -330,8 +330,8 @@ func (m meeting) Get(ctx context.Context, name string, offset, length int64) ([]
 }
 
 // Two catalogues of a device share its folder and memory. While one reads a
-// generation, the other tries to commit the next. This is no rollback, and the copy
-// keeps the newest generation.
+// generation, the other tries to commit the next. The reader does not report a
+// rollback, and the copy keeps the newest generation.
 func TestCataloguesShareFolder(t *testing.T) {
 	for what, work := range map[string]func(*Catalogue) error{
 		"sync":   func(c *Catalogue) error { _, err := c.Sync(t.Context()); return err },
@@ -384,9 +384,9 @@ func TestCataloguesShareFolder(t *testing.T) {
 	}
 }
 
-// testdata/version1 holds the blobs of an album whose rows have no digests of
-// contents, written by the program before they had. The next commit keeps such
-// rows and adds digests to others.
+// testdata/version1 holds the blobs of an album that an earlier version wrote, whose
+// rows have no content digests. The next commit keeps such rows and adds digests to
+// others.
 func TestAlbumOfVersion1Opens(t *testing.T) {
 	store := blobtest.NewMemory()
 	if err := fs.WalkDir(os.DirFS("testdata/version1"), ".", func(name string, d fs.DirEntry, err error) error {

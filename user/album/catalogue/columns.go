@@ -248,8 +248,8 @@ func (r *reader) shared(c int) string {
 	return r.name
 }
 
-// count reads the number of items in column c from column `of`. It fails if they
-// cannot have a byte each.
+// count reads the number of items in column c from column `of`. It fails if column
+// c has fewer bytes than items.
 func (r *reader) count(of, c int) int {
 	n := r.uint(of)
 	if n > uint64(len(r.col[c])) {

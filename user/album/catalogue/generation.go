@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"cpar"
 	"cpar/internal/wire"
@@ -89,14 +88,8 @@ func (g *generation) binding() string {
 // expects them.
 func (s *State) history() user.History {
 	h := make(user.History, 0, len(s.ancestors))
-	for a := range slices.Chunk(s.ancestors, ancestorBytes) {
-		h = append(h, a...)
-	}
-	for i, n := 0, len(h)/ancestorBytes; i < n/2; i++ {
-		a, b := h[i*ancestorBytes:(i+1)*ancestorBytes], h[(n-1-i)*ancestorBytes:(n-i)*ancestorBytes]
-		for k := range a {
-			a[k], b[k] = b[k], a[k]
-		}
+	for end := len(s.ancestors); end > 0; end -= ancestorBytes {
+		h = append(h, s.ancestors[end-ancestorBytes:end]...)
 	}
 	return h
 }

@@ -6,9 +6,9 @@
 //
 // A segment adds rows, and replaces and removes rows of earlier segments. A commit
 // writes a segment with its changes and then a generation that lists all segments,
-// under a name that must be free. If the name is taken, the writer loads that
-// generation and repeats its changes. A commit merges recent small segments into
-// its own, so that a generation lists few segments.
+// under a name that must be free. If the name is taken, the writer loads the
+// generation of that name and commits its changes again. A commit merges recent
+// small segments into its own, so that a generation lists few segments.
 //
 // Every commit records the digest of the generation before it, so a device notices
 // if the server rolls back or forks the album.

@@ -14,8 +14,8 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// corel returns n made rows whose sets of keywords are those of Corel-5k, five
-// words at most each.
+// corel returns n invented rows with sets of keywords from Corel-5k, of at most
+// five words.
 func corel(t testing.TB, n int) []*Photo {
 	t.Helper()
 	f, err := os.Open(oracle.Path(t, "data/corel5k/manifest.csv"))
@@ -40,7 +40,7 @@ func corel(t testing.TB, n int) []*Photo {
 	return made(n, func(r *mrand.Rand) []string { return sets[r.IntN(len(sets))] })
 }
 
-// made returns n rows of a collection over twenty years.
+// made returns n invented rows, spread over twenty years.
 func made(n int, words func(*mrand.Rand) []string) (all []*Photo) {
 	r := mrand.New(mrand.NewPCG(1, 2))
 	cameras := []string{"", "Canon EOS 5D", "NIKON D750", "Apple iPhone 12", "SONY ILCE-7M3"}

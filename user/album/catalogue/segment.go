@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -87,17 +86,7 @@ func (s *State) Photos() []*Photo { return s.sorted }
 // Photo returns the photo with a path outside the trash, or nil.
 func (s *State) Photo(path string) *Photo { return s.photos[Key{Path: path}] }
 
-var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
-	if err != nil {
-		panic("catalogue: a zstd encoder: " + err.Error())
-	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
-	if err != nil {
-		panic("catalogue: a zstd decoder: " + err.Error())
-	}
-	return e, d
-})
+var coders = envelope.Coders(zstd.SpeedBetterCompression, 1, 1<<30)
 
 func sealSegment(c *envelope.Cipher, s *segment, name string) []byte {
 	e, _ := coders()

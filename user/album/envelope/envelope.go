@@ -9,13 +9,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
 
 	"cpar"
 	"cpar/internal/seed"
 	"cpar/user/internal/aead"
 )
 
-// PageBytes divides the size of every envelope.
+// PageBytes divides the size of every sealed blob.
 const PageBytes = 4096
 
 // A Cipher encrypts the blobs of one kind. It is safe for concurrent use.
@@ -28,6 +31,23 @@ type Cipher struct {
 // New returns the cipher for one kind of blobs of the album with this secret.
 func New(secret seed.Secret, kind string) *Cipher {
 	return &Cipher{box: aead.New(secret.Derive(kind)), source: seed.NewSource(secret.Derive("fresh"), rand.Reader)}
+}
+
+// Coders returns a function that makes a zstd encoder and decoder at its first call.
+// At most `concurrent` calls decode at once, or one per core if it is 0, into at
+// most `memory` bytes each.
+func Coders(level zstd.EncoderLevel, concurrent int, memory uint64) func() (*zstd.Encoder, *zstd.Decoder) {
+	return sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level))
+		if err != nil {
+			panic("envelope: a zstd encoder: " + err.Error())
+		}
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(concurrent), zstd.WithDecoderMaxMemory(memory))
+		if err != nil {
+			panic("envelope: a zstd decoder: " + err.Error())
+		}
+		return e, d
+	})
 }
 
 func Size(n int) int { return padded(4 + n + aead.Overhead) }

@@ -80,7 +80,7 @@ func Parse(text string, related func(word string) []string) (q Query, err error)
 	if p.at == len(text) {
 		return All, nil
 	}
-	if q.root, err = p.either(); err != nil {
+	if q.root, err = p.disjunction(); err != nil {
 		return q, err
 	}
 	if p.at < len(p.text) {
@@ -118,10 +118,10 @@ func (p *parser) keyword(word string) bool {
 	return true
 }
 
-func (p *parser) either() (node, error) {
+func (p *parser) disjunction() (node, error) {
 	list := anyOf{}
 	for {
-		n, err := p.both()
+		n, err := p.conjunction()
 		if err != nil {
 			return nil, err
 		}
@@ -136,10 +136,10 @@ func (p *parser) either() (node, error) {
 	return list, nil
 }
 
-func (p *parser) both() (node, error) {
+func (p *parser) conjunction() (node, error) {
 	list := allOf{}
 	for {
-		n, err := p.one()
+		n, err := p.operand()
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (p *parser) both() (node, error) {
 	return list, nil
 }
 
-func (p *parser) one() (node, error) {
+func (p *parser) operand() (node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, p.fail(p.at, "it is nested too deeply")
 	}
@@ -174,12 +174,12 @@ func (p *parser) one() (node, error) {
 		if p.at == start {
 			p.at++
 		}
-		n, err := p.one()
+		n, err := p.operand()
 		return noneOf{n}, err
 	case p.text[p.at] == '(':
 		p.at++
 		p.space()
-		n, err := p.either()
+		n, err := p.disjunction()
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 	"cpar/user/album/catalogue"
 )
 
-// finds is the plain meaning of a query: a filter of one row after another.
+// finds evaluates a query for a single row.
 func finds(n node, p *catalogue.Photo) bool {
 	switch n := n.(type) {
 	case allOf:
@@ -220,7 +220,7 @@ func TestSplitSeparatesWordsFromTheRest(t *testing.T) {
 	}
 }
 
-// flat returns a node without groups of one.
+// flat replaces groups of one node by the node.
 func flat(n node) node {
 	switch n := n.(type) {
 	case allOf:

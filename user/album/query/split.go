@@ -17,8 +17,8 @@ func (q Query) Split() (words string, rest Query) {
 	return strings.Join(list, " "), Query{n}
 }
 
-// split appends the words of a node to list and returns the rest of the node. The
-// rest of a phrase, or of an alternative with one, is nil.
+// split appends the words of a node to list and returns the rest of the node, or
+// nil if it is a phrase or an alternative that contains one.
 func split(n node, list *[]string) node {
 	switch n := n.(type) {
 	case words:

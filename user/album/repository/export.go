@@ -46,7 +46,7 @@ func (s *storage) read(ctx context.Context, name string) (blobBytes, error) {
 		return nil, err
 	case err != nil:
 		return nil, s.missing(ctx, name)
-	case pinned && !digestIs(b, p):
+	case pinned && !p.Holds(b):
 		return nil, s.fail(blobs.Damage(name, "is not the one that was stored"))
 	}
 	return b, nil
@@ -73,20 +73,20 @@ func (r *Repository) owns(ctx context.Context, to blob.Storage, have map[blob.ID
 	return nil
 }
 
-// exported opens a folder in the layout of kopia's own storage, and lists its
-// blobs. If `look` is set and the folder does not exist, result `to` is nil.
-func exported(ctx context.Context, folder string, look bool) (to blob.Storage, have map[blob.ID]blob.Metadata, err error) {
+// openExport opens a folder in the layout of kopia's own storage, and lists its
+// blobs. If `readOnly` is set and the folder does not exist, result `to` is nil.
+func openExport(ctx context.Context, folder string, readOnly bool) (to blob.Storage, have map[blob.ID]blob.Metadata, err error) {
 	if folder, err = filepath.Abs(folder); err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(folder); look && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(folder); readOnly && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
-	if !look {
+	if !readOnly {
 		err = os.MkdirAll(folder, 0o700)
 	}
 	if err == nil {
-		to, err = filesystem.New(ctx, &filesystem.Options{Path: folder}, !look)
+		to, err = filesystem.New(ctx, &filesystem.Options{Path: folder}, !readOnly)
 	}
 	if err == nil {
 		have, err = blob.ReadBlobMap(ctx, to)
@@ -95,10 +95,10 @@ func exported(ctx context.Context, folder string, look bool) (to blob.Storage, h
 }
 
 // Export copies the repository's blobs, except those that the folder has, into a
-// folder in the layout of kopia's own storage, and deletes others there. It returns
-// the number of bytes copied, or that a dry run would copy.
+// folder in the layout of kopia's own storage, and deletes all other blobs there.
+// It returns the number of bytes copied, or that a dry run would copy.
 func (r *Repository) Export(ctx context.Context, folder string, dryRun bool, tell progress.Func) (copied int64, err error) {
-	to, have, err := exported(ctx, folder, dryRun)
+	to, have, err := openExport(ctx, folder, dryRun)
 	if err != nil {
 		return 0, fmt.Errorf("exporting the album: %w: %w", cpar.ErrStorage, err)
 	}

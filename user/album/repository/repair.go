@@ -11,9 +11,10 @@ import (
 	"github.com/kopia/kopia/repo/object"
 
 	"cpar"
+	"cpar/user/album/blobs"
 )
 
-// Distrust records packs that the server has lost or changed. Mend replaces them.
+// Distrust records packs that the server has lost or changed, for Mend.
 func (r *Repository) Distrust(packs map[string]string) { r.lost = packs }
 
 // Mend removes an object's contents (chunks) in distrusted packs from the index,
@@ -23,7 +24,7 @@ func (r *Repository) Mend(ctx context.Context, id string) (again bool, err error
 	if len(r.lost) == 0 {
 		return false, nil
 	}
-	r.mending.Lock() // otherwise Mend of another file could delete a shared content that was just resent
+	r.mending.Lock() // otherwise a concurrent call for another file could delete a shared content that was just resent
 	defer r.mending.Unlock()
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -90,7 +91,7 @@ func (r *Repository) Missing(ctx context.Context, id string) (bool, error) {
 }
 
 // Abandon removes distrusted packs that none of the objects needs, and returns the
-// number of the others. The next generation unpins the removed packs. Later
+// number of those left. The next generation unpins the removed packs. Later
 // snapshots rewrite directories that were in them.
 func (r *Repository) Abandon(ctx context.Context, objects iter.Seq[string]) (left int, err error) {
 	ctx, done := r.storage.guard(ctx)
@@ -126,4 +127,56 @@ func (r *Repository) Abandon(ctx context.Context, objects iter.Seq[string]) (lef
 		err = r.writer.Flush(ctx)
 	}
 	return len(needed), r.Failed("removing lost packs", err)
+}
+
+// Rely returns an error if the server lacks one of the packs. It asks for each
+// pack once.
+func (r *Repository) Rely(ctx context.Context, packs []string) error {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	for _, name := range packs {
+		r.storage.mu.Lock()
+		_, sent := r.storage.added[name]
+		r.storage.mu.Unlock()
+		if sent || r.there[name] {
+			continue
+		}
+		if _, err := r.storage.GetMetadata(ctx, blob.ID(name)); err != nil {
+			return r.Failed("looking for a pack", err)
+		}
+		r.there[name] = true
+	}
+	return nil
+}
+
+// Packs returns the names of the blobs that contain an object. It fails if one is
+// unpinned or its pinned size is too small. Call Packs after Adopt.
+func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
+	ctx, done := r.storage.guard(ctx)
+	defer done()
+	o, err := object.ParseID(id)
+	if err != nil {
+		return nil, fmt.Errorf("finding an object: %w: %w", cpar.ErrCorrupt, err)
+	}
+	contents, err := r.writer.VerifyObject(ctx, o)
+	if err != nil {
+		return nil, r.Failed("finding an object", err)
+	}
+	var packs []string
+	for _, c := range contents {
+		info, err := r.writer.ContentInfo(ctx, c)
+		if err != nil {
+			return nil, r.Failed("finding an object", err)
+		}
+		name := string(info.PackBlobID)
+		p, pinned := r.storage.pin(name)
+		if !pinned { // an old index blob refers to a pack that maintenance has replaced
+			return nil, r.Failed("finding an object", r.storage.fail(blobs.Damage(name, "belongs to no generation")))
+		}
+		if p.Size < int64(info.PackOffset)+int64(info.PackedLength) {
+			return nil, r.Failed("finding an object", r.storage.fail(blobs.Damage(name, "is cut off")))
+		}
+		packs = append(packs, name)
+	}
+	return packs, nil
 }

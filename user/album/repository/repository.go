@@ -6,7 +6,7 @@
 //
 // kopia's libraries (v0.23.1) do the work, so an unmodified kopia can read an
 // Export. kopia trusts its storage for the names, sizes and times of blobs. This
-// package takes them from pins instead, the owner's own record.
+// package takes them from pins, the owner's own records, instead.
 //
 // kopia gets a configuration without secrets and no folder for caches, because its
 // index cache is not encrypted and its content cache is slow. This package caches
@@ -149,9 +149,8 @@ func Open(ctx context.Context, o Options) (*Repository, error) {
 	return r, nil
 }
 
-// create initializes the repository if the store has none. All secrets derive
-// from the album's secret, so two devices that run create at once create the same
-// repository.
+// create initializes the repository if the store has none. All secrets derive from the
+// album's secret, so two devices that run create at once create the same repository.
 func (r *Repository) create(ctx context.Context, secret seed.Secret) error {
 	ctx, done := r.storage.guard(ctx)
 	defer done()
@@ -226,7 +225,7 @@ func (r *Repository) connect(ctx context.Context, o Options, number int) error {
 	return err
 }
 
-// deviceName returns the random name of this device as owner of maintenance.
+// deviceName returns the random name under which this device owns maintenance.
 func deviceName(folder string) (string, error) {
 	file := filepath.Join(folder, "device")
 	b, err := os.ReadFile(file)
@@ -305,7 +304,8 @@ func (r *Repository) Store(ctx context.Context, name string, b []byte) error {
 	return nil
 }
 
-// Drop deletes a blob of Store after the commit of a generation without it.
+// Drop deletes a blob that Store has sent, after the commit of a generation
+// without it.
 func (r *Repository) Drop(ctx context.Context, name string) error {
 	return r.storage.DeleteBlob(ctx, blob.ID(name))
 }
@@ -339,58 +339,6 @@ func (r *Repository) Since(name string) time.Time { return r.storage.strays.sinc
 // that the generation does not pin.
 func (r *Repository) Committed(ctx context.Context, pins map[string]blobs.Pin) error {
 	return r.Failed("deleting blobs", r.storage.committed(ctx, pins))
-}
-
-// Rely returns an error if the server lacks one of the packs. It asks for each
-// pack once.
-func (r *Repository) Rely(ctx context.Context, packs []string) error {
-	ctx, done := r.storage.guard(ctx)
-	defer done()
-	for _, name := range packs {
-		r.storage.mu.Lock()
-		_, sent := r.storage.added[name]
-		r.storage.mu.Unlock()
-		if sent || r.there[name] {
-			continue
-		}
-		if _, err := r.storage.GetMetadata(ctx, blob.ID(name)); err != nil {
-			return r.Failed("looking for a pack", err)
-		}
-		r.there[name] = true
-	}
-	return nil
-}
-
-// Packs returns the names of the blobs that contain an object. It fails if one is
-// unpinned or its pinned size is too small. Call Packs after Adopt.
-func (r *Repository) Packs(ctx context.Context, id string) ([]string, error) {
-	ctx, done := r.storage.guard(ctx)
-	defer done()
-	o, err := object.ParseID(id)
-	if err != nil {
-		return nil, fmt.Errorf("finding an object: %w: %w", cpar.ErrCorrupt, err)
-	}
-	contents, err := r.writer.VerifyObject(ctx, o)
-	if err != nil {
-		return nil, r.Failed("finding an object", err)
-	}
-	var packs []string
-	for _, c := range contents {
-		info, err := r.writer.ContentInfo(ctx, c)
-		if err != nil {
-			return nil, r.Failed("finding an object", err)
-		}
-		name := string(info.PackBlobID)
-		p, pinned := r.storage.pin(name)
-		if !pinned { // an old index blob refers to a pack that maintenance has replaced
-			return nil, r.Failed("finding an object", r.storage.fail(blobs.Damage(name, "belongs to no generation")))
-		}
-		if p.Size < int64(info.PackOffset)+int64(info.PackedLength) {
-			return nil, r.Failed("finding an object", r.storage.fail(blobs.Damage(name, "is cut off")))
-		}
-		packs = append(packs, name)
-	}
-	return packs, nil
 }
 
 // Open opens an object for reading at any offset.

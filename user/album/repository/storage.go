@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -59,8 +58,6 @@ type storage struct {
 	creating bool
 }
 
-// ErrBusy means that maintenance by another device has, or may have, removed a
-// blob on which this run relied.
 var ErrBusy = errors.New("maintenance by another device may have removed a blob on which this run relied")
 
 func errBusy() error {
@@ -71,7 +68,8 @@ func errBusy() error {
 var overwritten = map[string]bool{"kopia.repository": true, "kopia.blobcfg": true, schedule: true}
 
 // schedule is the blob in which kopia records its maintenance. No generation pins
-// it, because every task changes it. kopia takes its time as the current time.
+// it, because every task changes it. kopia takes the time of this blob as the
+// current time.
 const schedule = "kopia.maintenance"
 
 // foreign reports whether a blob belongs to the catalogue or the thumbnails, so
@@ -107,7 +105,7 @@ func (s *storage) missing(ctx context.Context, name string) error {
 	return s.fail(errBusy())
 }
 
-// guard returns a context for an operation, which storage.fail cancels.
+// guard returns a context for an operation. Method fail cancels the context.
 func (s *storage) guard(ctx context.Context) (inner context.Context, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
@@ -137,7 +135,7 @@ func (s *storage) pin(name string) (p blobs.Pin, ok bool) {
 
 // hidden reports whether kopia must not see a blob, because kopia has deleted it,
 // because it is an unpinned marker of kopia's epochs, or because the storage is
-// strict and the blob is an unpinned index. The server could invent the name of a
+// strict and it is an unpinned index blob. The server could invent the name of a
 // marker and make kopia allocate memory for a billion epochs.
 func (s *storage) hidden(name string) bool {
 	_, pinned := s.pin(name)
@@ -161,7 +159,7 @@ func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64,
 		return blob.ErrBlobNotFound
 	case err != nil:
 		return s.fail(err)
-	case pinned && length < 0 && offset == 0 && (int64(len(b)) != p.Size || !digestIs(b, p)):
+	case pinned && length < 0 && offset == 0 && !p.Holds(b):
 		return s.fail(blobs.Damage(name, "is not the one that was stored"))
 	case pinned && length >= 0 && offset+length <= p.Size && int64(len(b)) != length:
 		return s.fail(blobs.Damage(name, "is cut off"))
@@ -174,11 +172,6 @@ func (s *storage) GetBlob(ctx context.Context, id blob.ID, offset, length int64,
 		return err
 	}
 	return blob.EnsureLengthExactly(len(b), length)
-}
-
-func digestIs(b []byte, p blobs.Pin) bool {
-	d := sha256.Sum256(b)
-	return p.Digest == [16]byte(d[:16])
 }
 
 // metadata returns a blob's metadata for kopia, with a trusted time.

@@ -36,8 +36,8 @@ func openedWith(t *testing.T, o Options) *Repository {
 	return r
 }
 
-// A blob that another device is deleting is listed but cannot be read. A pin of it
-// would make the album unreadable.
+// A blob that another device is deleting may be listed although it cannot be read.
+// A pin of this blob would make the album unreadable.
 func TestOnlyReadIndexBlobsArePinned(t *testing.T) {
 	store := blobtest.NewMemory()
 	r := openedOver(t, store, nil)
@@ -58,13 +58,13 @@ func TestOnlyReadIndexBlobsArePinned(t *testing.T) {
 	if _, has := added["xn0_listed"]; has {
 		t.Error("a blob is pinned that was only listed")
 	}
-	if p, has := added["xn0_read"]; !has || !digestIs([]byte("index"), p) {
+	if p, has := added["xn0_read"]; !has || !p.Holds([]byte("index")) {
 		t.Errorf("a blob that was read is pinned as %v", p)
 	}
 }
 
-// Deleting a blob of another device waits for the commit, and does not happen if
-// that device has pinned the blob.
+// A blob of another device is deleted only after the commit, and not if that device
+// has pinned it.
 func TestPinnedMeanwhileIsNotDeleted(t *testing.T) {
 	store := blobtest.NewMemory()
 	r := openedOver(t, store, nil)
@@ -106,13 +106,13 @@ func TestPinsAreOfBytesThatWereRead(t *testing.T) {
 	added, _ := r.Changes()
 	for _, name := range []string{"p1", "kopia.repository", "kopia.blobcfg"} {
 		b, err := store.Get(t.Context(), name, 0, -1)
-		if err != nil || !digestIs(b, added[name]) {
+		if err != nil || !added[name].Holds(b) {
 			t.Errorf("the pin of %s is of other bytes: %v", name, err)
 		}
 	}
 }
 
-// All operations that a failure of the server ends report its reason.
+// All concurrent operations that fail because of the server report the reason.
 func TestConcurrentFailuresKeepTheReason(t *testing.T) {
 	r := openedOver(t, blobtest.NewMemory(), nil)
 	quota := fmt.Errorf("%w: the quota is used up", cpar.ErrStorage)
@@ -150,8 +150,8 @@ func storedPhoto(t *testing.T) (store *blobtest.Memory, object string, pins map[
 	return store, object, pins
 }
 
-// An index blob of an old state refers to a pack that no generation pins. The object
-// is not whole, though the server still has the pack.
+// An index blob of an old state may refer to a pack that no generation pins. Packs
+// then fails, although the server still has the pack.
 func TestPacksRefusesUnpinnedPacks(t *testing.T) {
 	store, id, pins := storedPhoto(t)
 	for what, change := range map[string]func(name string, p blobs.Pin){

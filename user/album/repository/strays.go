@@ -13,7 +13,7 @@ import (
 
 // strays records when this device first saw each unpinned blob. Either another
 // device is about to commit the blob, or the run that wrote it was killed. If the
-// record is lost, such blobs only stay longer.
+// record is lost, such blobs are merely kept longer.
 type strays struct {
 	mu   sync.Mutex
 	file string

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -107,7 +106,7 @@ func newCoder(secret seed.Secret) *coder {
 	return &coder{names: block, box: envelope.New(secret, "thumbnails")}
 }
 
-// seal sets a part's name to an encrypted block, which ends with 64 random bits, so
+// seal sets a part's name by encrypting a block that ends with 64 random bits, so
 // that names of equal parts differ.
 func (c *coder) seal(p *part) {
 	b := make([]byte, aes.BlockSize)
@@ -131,17 +130,7 @@ func (c *coder) open(name string) (p part, ok bool) {
 	return p, b[0] == nameVersion && slices.Contains(Sizes, p.size) && p.pages > 0
 }
 
-var coders = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		panic("thumbs: a zstd encoder: " + err.Error())
-	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(256<<20))
-	if err != nil {
-		panic("thumbs: a zstd decoder: " + err.Error())
-	}
-	return e, d
-})
+var coders = envelope.Coders(zstd.SpeedFastest, 0, 256<<20)
 
 // encode returns parts with the entries of one size and month, by name. It keeps
 // the first of several entries with one key. It compresses the images, because the
@@ -184,7 +173,7 @@ func (c *coder) encodePart(p part, entries []Entry) (string, []byte) {
 const indexBinding, imagesBinding = "cpar/v1/album thumbnails index/", "cpar/v1/album thumbnails/"
 
 // An index holds a part's keys in ascending order, and the offsets of their images.
-// One more offset is the end of the images.
+// The last offset, which has no key, is the end of the images.
 type index struct {
 	keys    []Key
 	offsets []uint32

@@ -2,7 +2,6 @@ package thumbs
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -28,10 +27,10 @@ const maxOpened = 24
 // concurrent use.
 type Reader struct {
 	*coder
-	store  blobs.Store
-	folder string
-	opened *lru.Cache[string, *opened]
-	flying singleflight.Group
+	store   blobs.Store
+	folder  string
+	opened  *lru.Cache[string, *opened]
+	fetches singleflight.Group
 
 	mu     sync.Mutex
 	number uint64
@@ -109,8 +108,8 @@ func (r *Reader) Get(ctx context.Context, size Size, month Month, day uint8, key
 }
 
 // Keys returns the keys of the thumbnails of a size and month. It skips damaged
-// parts and those in `lost`, so that Add makes their thumbnails again, and returns
-// the names of the latter.
+// parts and parts in `lost`, so that Add makes their thumbnails again. Result gone
+// names the parts in `lost`.
 func (r *Reader) Keys(ctx context.Context, size Size, month Month, lost map[string]string) (keys map[Key]bool, gone []string, err error) {
 	keys = map[Key]bool{}
 	parts, _ := r.in(slot{size, month})
@@ -156,12 +155,13 @@ func (r *Reader) Prefetch(ctx context.Context, years []int, tell progress.Func) 
 }
 
 // read returns a part from memory, from this device's copy or from the server.
-// Concurrent calls for one part share a fetch, which continues when a call ends.
+// Concurrent calls for one part share a fetch, which continues even if a call is
+// cancelled.
 func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, error) {
 	if o, ok := r.opened.Get(p.name); ok {
 		return o, nil
 	}
-	done := r.flying.DoChan(p.name, func() (any, error) {
+	done := r.fetches.DoChan(p.name, func() (any, error) {
 		b, err := r.fetch(context.WithoutCancel(ctx), p, pin)
 		if err != nil {
 			return nil, err
@@ -185,15 +185,11 @@ func (r *Reader) read(ctx context.Context, p part, pin blobs.Pin) (*opened, erro
 
 // fetch returns a part's bytes and keeps them on the device.
 func (r *Reader) fetch(ctx context.Context, p part, pin blobs.Pin) ([]byte, error) {
-	is := func(b []byte) bool {
-		d := sha256.Sum256(b)
-		return int64(len(b)) == pin.Size && [16]byte(d[:16]) == pin.Digest
-	}
-	if b, err := os.ReadFile(filepath.Join(r.folder, p.name)); err == nil && is(b) {
+	if b, err := os.ReadFile(filepath.Join(r.folder, p.name)); err == nil && pin.Holds(b) {
 		return b, nil
 	}
 	b, err := r.get(ctx, p, -1)
-	if err == nil && !is(b) {
+	if err == nil && !pin.Holds(b) {
 		err = blobs.Damage(p.name, "is not the one that was stored")
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// row returns the row of a made photo.
+// row returns the row of an invented photo.
 func row(n int, time int64) *catalogue.Photo {
 	return &catalogue.Photo{Name: fmt.Sprint(n), Time: time, Files: []catalogue.File{{Object: fmt.Sprint("object ", n)}}}
 }
@@ -49,7 +49,7 @@ func noise(r *rand.Rand, size int) *Images {
 	return made
 }
 
-// A world holds a store with parts and the pins of them.
+// A world holds a store with parts, and their pins.
 type world struct {
 	store *blobtest.Memory
 	pins  map[string]blobs.Pin
@@ -169,7 +169,7 @@ func TestReaderKeepsPartsEncrypted(t *testing.T) {
 	}
 }
 
-// Many callers fetch a part once, and a caller that leaves does not stop the fetch.
+// Concurrent callers share one fetch, which continues if one of them gives up.
 func TestCallersShareFetch(t *testing.T) {
 	w, rows, images := made(t, 30, 2000)
 	r := w.reader(t)
@@ -301,7 +301,7 @@ func TestMakeLooksLikePhoto(t *testing.T) {
 	}
 }
 
-// A thumbnail that is in two parts is found if one of them is damaged, whichever.
+// A thumbnail that is in two parts is found if either part is damaged.
 func TestDamagedPartHidesNoOther(t *testing.T) {
 	w, rows, images := made(t, 3, 2000)
 	b := w.reader(t).Batch()

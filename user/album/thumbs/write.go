@@ -85,7 +85,7 @@ func (r *Reader) Merge(ctx context.Context, day func(Key) (uint8, bool), put fun
 // mergeable returns the parts that Merge replaces: those that have lost more than
 // a quarter of their photos, and small parts unless only one would be replaced.
 func (r *Reader) mergeable(ctx context.Context, parts []part, pins map[string]blobs.Pin, day func(Key) (uint8, bool)) (some []part, err error) {
-	idle := false
+	anySparse := false
 	for _, p := range parts {
 		x, err := r.index(ctx, p)
 		if err != nil {
@@ -97,12 +97,12 @@ func (r *Reader) mergeable(ctx context.Context, parts []part, pins map[string]bl
 				dead++
 			}
 		}
-		rewrite := 4*dead > len(x.keys)
-		if rewrite || pins[p.name].Size < maxPart/2 {
-			some, idle = append(some, p), idle || rewrite
+		sparse := 4*dead > len(x.keys)
+		if sparse || pins[p.name].Size < maxPart/2 {
+			some, anySparse = append(some, p), anySparse || sparse
 		}
 	}
-	if len(some) == 1 && !idle {
+	if len(some) == 1 && !anySparse {
 		return nil, nil
 	}
 	return some, nil

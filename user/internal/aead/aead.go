@@ -32,11 +32,11 @@ type Cipher struct {
 func New(key seed.Secret) *Cipher {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic("box: AES with a 32-byte key: " + err.Error())
+		panic("aead: AES with a 32-byte key: " + err.Error())
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic("box: GCM of AES: " + err.Error())
+		panic("aead: GCM of AES: " + err.Error())
 	}
 	return &Cipher{aead: aead}
 }
@@ -49,8 +49,7 @@ func (b *Cipher) Seal(dst []byte, nonces *seed.Stream, plain, binding []byte) []
 	return b.aead.Seal(append(dst, nonce[:]...), nonce[:], plain, binding)
 }
 
-// ErrAltered reports a message that was altered or sealed with another key or
-// binding.
+// ErrAltered reports a message that was altered or sealed with another key or binding.
 var ErrAltered = errors.New("it was altered or belongs elsewhere")
 
 // Open decrypts and authenticates a message made by Seal.

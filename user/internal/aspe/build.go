@@ -37,8 +37,7 @@ type Builder struct {
 	clamped    int
 	forest     *kdforest.Forest // nil without a forest
 	lists      *ivf.Cells       // nil without cells
-	// centroids are the means of the cells. A centroid has a vector but no
-	// photo.
+	// centroids are the means of the cells. A centroid has a vector but no photo.
 	centroids []index.Record
 }
 
@@ -70,7 +69,7 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 		s.farthest = max(s.farthest, scorevector.SquaredNorm(mean.Z))
 	}
 	if opt.Trees != None {
-		if err := b.plant(ctx, x, s, opt, tell); err != nil {
+		if err := b.buildForest(ctx, x, s, opt, tell); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +105,7 @@ func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, un
 	return nil
 }
 
-func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
+func (b *Builder) buildForest(ctx context.Context, x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
 	tell.Report("forest", 0, opt.Trees)
 	points := make([][]uint16, len(b.collection.Records))
 	for i, r := range b.collection.Records {

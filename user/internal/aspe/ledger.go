@@ -11,8 +11,7 @@ import (
 	"cpar/user/internal/index"
 )
 
-// ledgerPart is the immutable part of the ledger for schemes cpar, ivf and
-// capia.
+// ledgerPart is the immutable part of the ledger for schemes cpar, ivf and capia.
 type ledgerPart struct {
 	order Order
 	// trees is the number of trees, 0 without a forest.
@@ -21,8 +20,7 @@ type ledgerPart struct {
 	// farthest is the largest Σz² (squared norm of the JL vector) of a record
 	// or centroid. It bounds scores.
 	farthest int64
-	// split converts levels (quantised features) to the points that planes
-	// separate.
+	// split converts levels (quantised features) to the points that planes separate.
 	split splitter
 	// planes holds the distinct splits (dimension, value) in ascending order.
 	// Their dimensions are the split fields SF.

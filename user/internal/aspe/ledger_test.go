@@ -115,7 +115,6 @@ func TestDamagedPartIsRefused(t *testing.T) {
 	}
 }
 
-// TestBytesPredictsTheSize compares the predicted with the written sizes.
 func TestBytesPredictsTheSize(t *testing.T) {
 	for kind, photos := range kinds {
 		x := setUp(t, kind, photos(40, 1), Options{Trees: None, Lists: None})

@@ -20,9 +20,9 @@ import (
 // numbers of photos and are comparable.
 const folds = 10
 
-// Samples returns at most `most` photos of a collection with their nearest
+// Samples returns at most `limit` photos of a collection with their nearest
 // neighbours by the plaintext distances of the index.
-func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collection, most int, tell progress.Func) ([]rank.Sample, error) {
+func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collection, limit int, tell progress.Func) ([]rank.Sample, error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	}
 	// Shuffle, because adjacent photos of a folder are often alike.
 	order := rand.New(rand.NewPCG(0x73616d706c6573, 0)).Perm(len(records)) // "samples"
-	asked := min(len(records), most)
+	asked := min(len(records), limit)
 	out, errs := make([]rank.Sample, asked), make([]error, asked)
 	tell.Report("calibrate", 0, asked)
 	for from := 0; from < asked; from += 64 {

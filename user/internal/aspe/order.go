@@ -14,9 +14,8 @@ import (
 type Order uint8
 
 const (
-	// OrderRank encodes a value as its rank among the split values of its
-	// field, in two bytes. Ranks reveal only the order (ideal order-preserving
-	// security).
+	// OrderRank encodes a value as its rank among the split values of its field, in two
+	// bytes. Ranks reveal only the order (ideal order-preserving security).
 	OrderRank Order = 0
 	// OrderOPE uses the paper's order-preserving encryption (package ope), in
 	// eight bytes. It also reveals approximate values.

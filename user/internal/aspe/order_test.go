@@ -12,7 +12,6 @@ import (
 	"cpar/user/internal/fixtures"
 )
 
-// TestOrderIsThatOfLevels checks that ciphertexts compare like their levels.
 func TestOrderIsThatOfLevels(t *testing.T) {
 	splits := [][]uint16{{0}, {3, 4, 500, 998, 999}, {500}}
 	var planes []kdforest.Plane[uint16]

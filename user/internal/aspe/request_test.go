@@ -181,8 +181,6 @@ func otherID(t *testing.T, photos []feature.Photo, opt Options) *indexed {
 	return &indexed{Builder: b, t: t}
 }
 
-// TestPruneIsRejectedForSquaredDistances rejects pruning for squared distances, which
-// planes do not bound.
 func TestPruneIsRejectedForSquaredDistances(t *testing.T) {
 	x := setUp(t, profile.Learned, syntheticphotos.Photos(60, 1), small)
 	_, _, err := x.Request(x.vector(syntheticphotos.Photos(1, 9)[0]), pruning)
@@ -221,7 +219,6 @@ func (x *indexed) reply(reading *ReplyReader, n int, dis func(i int) float64) *c
 	return a
 }
 
-// TestFalseRepliesAreRejected checks that detectable false replies are rejected.
 func TestFalseRepliesAreRejected(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(30, 2), small).write()
 	reading, _ := x.ask(x.vector(syntheticphotos.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100})

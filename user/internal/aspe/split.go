@@ -37,9 +37,8 @@ const splitComponents = 64
 // A splitter converts levels to points that planes split. The zero value
 // returns the levels.
 type splitter struct {
-	// basis covers only the levels compared by L1 distance. Along a component,
-	// the distance is at most the L2 distance, which is at most the L1
-	// distance.
+	// basis covers only the levels compared by L1 distance. Along a component, the
+	// distance is at most the L2 distance, which is at most the L1 distance.
 	basis *pca.Basis
 	// step is the number of levels per unit of a point.
 	step float64

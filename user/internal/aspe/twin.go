@@ -57,9 +57,8 @@ func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, er
 	return rows, nil
 }
 
-// Search performs the server's search on plaintext with the request's scale,
-// so that scores are comparable. Function `trace`, if not nil, receives every
-// visit.
+// Search performs the server's search on plaintext with the request's scale, so that
+// scores are comparable. Function `trace`, if not nil, receives every visit.
 func (t *Twin) Search(request index.ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	reading, ok := request.(*ReplyReader)
 	if !ok {

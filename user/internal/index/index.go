@@ -24,8 +24,7 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Index holds the secrets and parameters of one index that every scheme
-// needs.
+// An Index holds the secrets and parameters of one index that every scheme needs.
 type Index struct {
 	seed.Redacted
 	ID     cpar.IndexID
@@ -156,7 +155,7 @@ func (w *Writer) DropLast(kind cpar.SegmentKind) {
 
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
 	if w.Dir == nil {
-		d := dropping{Hash: sha256.New()}
+		d := hashWriter{Hash: sha256.New()}
 		if err := write(&d); err != nil {
 			return err
 		}
@@ -179,12 +178,12 @@ func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) err
 	return nil
 }
 
-type dropping struct {
+type hashWriter struct {
 	hash.Hash
 	bytes uint64
 }
 
-func (d *dropping) Write(p []byte) (int, error) {
+func (d *hashWriter) Write(p []byte) (int, error) {
 	d.bytes += uint64(len(p))
 	return d.Hash.Write(p)
 }

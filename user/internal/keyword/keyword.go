@@ -145,8 +145,7 @@ func (d *Dictionary) lookup(b []byte) ([]string, error) {
 	return out, nil
 }
 
-// A Cipher encrypts and decrypts the keywords of one index. It prints as
-// redacted.
+// A Cipher encrypts and decrypts the keywords of one index. It prints as redacted.
 type Cipher struct {
 	seed.Redacted
 	box  *aead.Cipher

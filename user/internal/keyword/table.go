@@ -13,14 +13,13 @@ import (
 //
 //	records      0 … 255 │ 256 … 511 │ … │ the rest, fewer than 256
 //	             page 0  │ page 1    │ … │ tail
-//	amendments: record ─▶ its keywords now, where a full page holds others
+//	amendments: record ─▶ its current keywords, if its full page holds others
 //
-// An update appends to the tail, moves full pages out of the tail, and
-// re-encrypts the rest. Changed keywords of a record in a full page become an
-// amendment in the tail, so an observer cannot tell whether keywords changed.
-// The keywords of removed records stay in their pages. If the amendments or a
-// page overflow, all pages are rewritten. The epoch is the generation of that
-// rewrite.
+// An update appends to the tail, moves full pages out of the tail, and re-encrypts the
+// rest. Changed keywords of a record in a full page become an amendment in the tail, so
+// an observer cannot tell whether keywords changed. The keywords of removed records
+// stay in their pages. If the amendments or a page overflow, all pages are rewritten.
+// The epoch is the generation of that rewrite.
 //
 // A Table is immutable.
 type Table struct {
@@ -82,8 +81,8 @@ func (l *lists) first(pages int) lists {
 }
 
 // newTable returns a table whose pages are all written in this generation, with
-// the smallest sufficient budget of at least `least`.
-func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) (*Table, error) {
+// the smallest sufficient budget of at least minBudget.
+func newTable(d *Dictionary, keywords [][]string, generation uint64, minBudget int) (*Table, error) {
 	t := &Table{dict: d, epoch: generation}
 	for i, words := range keywords {
 		numbers, err := d.numbers(words)
@@ -93,7 +92,7 @@ func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) 
 		t.lists.add(numbers)
 	}
 	for _, t.budget = range cpar.KeywordBudgets() {
-		if t.budget >= least && t.fits(0) {
+		if t.budget >= minBudget && t.fits(0) {
 			break // the largest budget fits everything
 		}
 	}

@@ -185,8 +185,6 @@ func TestLengthTellsNoWords(t *testing.T) {
 	}
 }
 
-// TestOverflowRewritesAllPages checks that a page or amendments that do not fit cause a rewrite
-// of all pages with the next budget.
 func TestOverflowRewritesAllPages(t *testing.T) {
 	full := someWords(Max)
 	rng := rand.New(rand.NewPCG(3, 17))

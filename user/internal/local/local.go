@@ -28,7 +28,7 @@ var Kind = rows.Kind{
 	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {
 		return open(x, q), nil
 	},
-	Vectors: func(q *rows.Quantiser, n int) (uint64, error) {
+	Size: func(q *rows.Quantiser, n int) (uint64, error) {
 		blocks := (n + cpar.LocalBlockRecords - 1) / cpar.LocalBlockRecords
 		return uint64(blocks) * cpar.LocalBlockBytes(uint32(q.Dim())), nil
 	},
@@ -81,8 +81,7 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (block
 
 func (s *cipher) Drop([]byte, int) error { return nil }
 
-// Clustered returns no cells, because they would only speed up a server's
-// search.
+// Clustered returns no cells, because they would only speed up a server's search.
 func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
 
 func (s *cipher) Finish(*index.Writer) error { return nil }

@@ -75,9 +75,8 @@ func (b *Builder) Incoming() ([][]int16, [][]string, error) {
 	return out, b.words, nil
 }
 
-// Write encrypts the new rows, the keywords, and the scheme's other segments.
-// It re-encrypts the keyword tail in every generation to hide whether keywords
-// changed.
+// Write encrypts the new rows, the keywords, and the scheme's other segments. It
+// re-encrypts the keyword tail in every generation to hide whether keywords changed.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
 	if b.refills {
@@ -120,7 +119,7 @@ func (b *Builder) writeKeywords(w *index.Writer) (err error) {
 	return nil
 }
 
-type writing struct {
+type newRows struct {
 	Incoming
 	cipher interface {
 		Unit() (records, bytes int)
@@ -129,17 +128,17 @@ type writing struct {
 	dim, first int
 }
 
-func (b *Builder) rows() writing {
+func (b *Builder) rows() newRows {
 	clustered, n := b.cipher.Clustered()
 	if clustered != nil && b.before == nil {
 		return b.clusteredRows()
 	}
-	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - n}
+	return newRows{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - n}
 }
 
 // writeNew encrypts new rows. An incomplete last unit (a group or block of
 // records) gets its own segment, the tail, which the next addition refills.
-func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) error {
+func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows newRows) error {
 	perUnit, bytes := rows.cipher.Unit()
 	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
 	// A batch of eight units keeps all processors busy.
@@ -178,7 +177,7 @@ func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) e
 	return nil
 }
 
-func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints []byte, err error) {
+func (b *Builder) encrypt(rows newRows, from, to, perUnit int) (vectors, hints []byte, err error) {
 	first := rows.first + from
 	d := index.NewDigest()
 	// The digest includes the position, because scheme local binds a block to
@@ -260,8 +259,7 @@ func (before *Index) Rebuild(x *index.Index, rows *Rows, order []int, keywords [
 	return b, nil
 }
 
-// RowsOf converts vectors to rows. Result `clamped` is the number of shortened
-// vectors.
+// RowsOf converts vectors to rows. Result `clamped` is the number of shortened vectors.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
 	for i, v := range vectors {
@@ -281,13 +279,12 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 	return out, clamped, nil
 }
 
-// DecryptAll decrypts every record, including removed records, and checks them
-// against the ledger. Parameter `segments` lists the segments of vectors in
-// order.
+// DecryptAll decrypts every record, including removed records, and checks them against
+// the ledger. Parameter `segments` lists the segments of vectors in order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	n, unit := 0, 0 // `n` counts records outside cells, and `unit` their units
 	sum, right := x.cipher.NewIntegrityCheck()
-	clustered, found := x.readClustered(each)
+	clustered, inCells := x.readClustered(each)
 	for _, s := range segments {
 		b, err := read(s)
 		if err != nil {
@@ -303,7 +300,7 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 			return err
 		}
 		units, err := x.cipher.Decrypt(ctx, b, unit, func(row []int16, addend int64) {
-			if record := found + n; record < x.Records {
+			if record := inCells + n; record < x.Records {
 				each(record, row, addend, x.removed.Has(record))
 			}
 			n++
@@ -313,8 +310,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 		}
 		unit += units
 	}
-	if found+n != x.Records || !clustered.done() {
-		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, found+n, x.Records)
+	if inCells+n != x.Records || !clustered.done() {
+		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, inCells+n, x.Records)
 	}
 	if !right() || !clustered.right() {
 		return fmt.Errorf("%w: its records differ from the records that its ledger was written for", cpar.ErrCorrupt)

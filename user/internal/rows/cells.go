@@ -39,17 +39,17 @@ type Clustered interface {
 	ReadStatic(r *wire.Reader) error
 }
 
-// A division assigns records to cells. Every search asks the cells nearest to its
-// vector, as many as `asked`.
+// A division assigns records to cells. Every search asks the `asked` cells
+// nearest to its vector.
 type division struct {
 	*kmeans.BalancedCells
 	asked int
 }
 
 // Below minRecordsForCells records, cells would lengthen requests more than they
-// shorten replies. Below minRecordsForMore, an index has four wide cells by
-// default, of which one usually holds enough records (minRecall), and otherwise
-// 2^logMore smaller ones. A request to a million records in wide cells and its
+// shorten replies. By default, an index of fewer than minRecordsForMore records has
+// four wide cells, one of which usually suffices (minRecall), and a larger index has
+// 2^logMore smaller cells. A request to a million records in wide cells and its
 // reply would have 3.5 MB.
 const (
 	minRecordsForCells, minRecordsForMore = 50_000, 400_000
@@ -85,8 +85,8 @@ func (x *Index) logCells(n int) int {
 }
 
 // Divide divides the records of a new index into cells, if its cipher has cells.
-// Searches will ask as many cells as the vectors of `words` need, or as the index's
-// own photos need if it has few words. A new index must be divided before Write.
+// The vectors of `words`, or the index's photos if it has few words, determine how
+// many cells a search asks. A new index must be divided before Write.
 func (b *Builder) Divide(ctx context.Context, words []*vector.Vector) error {
 	clustered, n := b.cipher.Clustered()
 	if clustered == nil {
@@ -120,10 +120,10 @@ func (b *Builder) Divide(ctx context.Context, words []*vector.Vector) error {
 	return err
 }
 
-// Every search and annotation asks as many cells as hold the share minRecall of the
-// recallOf nearest records of a word. The mean over fewer than fewWords words would
-// be uncertain. Annotation needs fewer neighbours than a search: on Corel-5k, the
-// same cells hold more of the ten nearest of a photo (cpar-eval clusters).
+// Every search and annotation asks enough cells to cover, on average over the words,
+// the share minRecall of a word's recallOf nearest records. The mean over fewer than
+// fewWords words would be uncertain. On Corel-5k, the same cells cover a larger share
+// of the ten nearest records of a photo, which annotation needs (cpar-eval clusters).
 const recallOf, minRecall, fewWords = 100, 0.95, 32
 
 func floats(row []int16, sign float32) []float32 {
@@ -134,10 +134,10 @@ func floats(row []int16, sign float32) []float32 {
 	return out
 }
 
-func (b *Builder) clusteredRows() writing {
+func (b *Builder) clusteredRows() newRows {
 	clustered, _ := b.cipher.Clustered()
 	p, cells := clustered.Layout(), b.cells.Load()
-	return writing{cipher: clustered, dim: p.Dim, Incoming: Incoming{Len: len(cells.Records[0]), At: func(i int) ([]int16, int64, error) {
+	return newRows{cipher: clustered, dim: p.Dim, Incoming: Incoming{Len: len(cells.Records[0]), At: func(i int) ([]int16, int64, error) {
 		row := make([]int16, p.Dim)
 		for c, records := range cells.Records {
 			v, addend, err := b.incoming.At(int(records[i]))
@@ -207,6 +207,8 @@ func (x *Index) cellOf(u []int16) int {
 	return x.cells.Load().Nearest(floats(u, -1)) // requests are negated
 }
 
+// spread orders the scores of a reply by record. Records in cells that were not
+// requested are absent.
 func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	if cluster < 0 {
 		return scores, nil
@@ -227,6 +229,7 @@ func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	return out, nil
 }
 
+// hide makes the scores of the same records absent, for the twin.
 func (x *Index) hide(scores []int64, cluster int) {
 	if cluster < 0 {
 		return
@@ -243,31 +246,30 @@ func (x *Index) hide(scores []int64, cluster int) {
 	}
 }
 
-// A clusteredReading decrypts packed rows and reports each of their records
-// once.
+// A clusteredReading decrypts packed rows and reports each of their records once.
 type clusteredReading struct {
 	Clustered
-	tell      func(row int, cells []int16)
+	report    func(row int, cells []int16)
 	row, rows int
 	unit      int
 	sum       func([]byte, int) error
 	right     func() bool
 }
 
-func (x *Index) readClustered(each func(record int, row []int16, addend int64, removed bool)) (r *clusteredReading, found int) {
+func (x *Index) readClustered(each func(record int, row []int16, addend int64, removed bool)) (r *clusteredReading, inCells int) {
 	clustered, n := x.cipher.Clustered()
 	if clustered == nil {
 		return &clusteredReading{right: func() bool { return true }}, 0
 	}
-	cells, p, told := x.cells.Load(), clustered.Layout(), make([]bool, n)
+	cells, p, reported := x.cells.Load(), clustered.Layout(), make([]bool, n)
 	r = &clusteredReading{Clustered: clustered, rows: len(cells.Records[0])}
 	r.sum, r.right = clustered.NewIntegrityCheck()
-	r.tell = func(row int, all []int16) {
+	r.report = func(row int, all []int16) {
 		for c, records := range cells.Records {
-			if record := int(records[row]); !told[record] {
+			if record := int(records[row]); !reported[record] {
 				v, addend := p.Slot(all, c)
 				each(record, v, addend, x.removed.Has(record))
-				told[record] = true
+				reported[record] = true
 			}
 		}
 	}
@@ -282,7 +284,7 @@ func (r *clusteredReading) decrypt(ctx context.Context, segment []byte) error {
 	}
 	units, err := r.Decrypt(ctx, segment, r.unit, func(row []int16, _ int64) {
 		if r.row < r.rows {
-			r.tell(r.row, row)
+			r.report(r.row, row)
 		}
 		r.row++
 	})

@@ -72,8 +72,6 @@ func TestCellsAnswerAsTheirTwin(t *testing.T) {
 	}
 }
 
-// TestRequestsToCellsHaveOneLength checks that the lengths of request and
-// reply do not depend on the cell.
 func TestRequestsToCellsHaveOneLength(t *testing.T) {
 	s, _ := clusteredState(t, 100, 4)
 	lengths := map[[2]int]bool{}

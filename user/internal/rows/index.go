@@ -35,8 +35,7 @@ type Cipher interface {
 	// Drop subtracts a segment of the previous generation from the integrity
 	// sums. The segment's first unit has number `unit`.
 	Drop(segment []byte, unit int) error
-	// Finish writes the cipher's segments other than vectors, hints and
-	// keywords.
+	// Finish writes the cipher's segments other than vectors, hints and keywords.
 	Finish(w *index.Writer) error
 	// Decrypt passes a segment's records to `each` and returns the number of
 	// units. The segment's first unit has number `unit`.
@@ -72,12 +71,12 @@ type Options struct {
 }
 
 type Kind struct {
-	Coarse bool
+	Coarse bool // whether the quantisation steps are coarse (quantise.go)
 	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
 	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
-	// Vectors returns the size in bytes of n records and of the output of
-	// Finish and AppendBinary.
-	Vectors func(q *Quantiser, n int) (uint64, error)
+	// Size returns the size in bytes of n records and of the output of Finish
+	// and AppendBinary.
+	Size func(q *Quantiser, n int) (uint64, error)
 }
 
 type Index struct {
@@ -111,7 +110,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 
 // Bytes returns the size in bytes of n records and their part of the ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
-	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
+	size, err := k.Size(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
 }
 
@@ -131,8 +130,7 @@ func (x *Index) Needs(k cpar.SegmentKind) bool {
 	return k == cpar.SegmentKeywords || clustered != nil && k == cpar.SegmentCells || x.cipher.Needs(k)
 }
 
-// Hold decrypts and keeps the segments named by Needs and may retain their
-// bytes.
+// Hold decrypts and keeps the segments named by Needs and may retain their bytes.
 func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	if err := x.HoldSome(segments); err != nil {
 		return err
@@ -213,8 +211,8 @@ func (x *Index) Asked() int {
 	return 1
 }
 
-// Requests returns a request to each of the nearest cells, as many as Asked, or to
-// every cell. Without cells, it returns one request.
+// Requests returns a request to each of the Asked nearest cells, or to every
+// cell. Without cells, it returns one request.
 func (x *Index) Requests(v *vector.Vector, p cpar.Params, every bool) (readings []index.ReplyReader, requests []*cpar.Request, err error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {

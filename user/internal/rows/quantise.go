@@ -72,11 +72,10 @@ import (
 // ‖z−z′‖²/F, where F squared JL units are one unit of distance, the L1 part
 // errs by at most 2·√(m̂·D/G) + m̂/G.
 //
-// The typical error is smaller. If rounding has mean squares r and r′ per
-// coordinate, the error has mean m̂(r+r′)/G, the same for all records, and a
-// standard deviation of about √(4D(r+r′)/G). At r = r′ ≈ 1/12, m̂ = 1296 and D
-// = 3, mean and deviation are 0.0024 and 0.0047, or 0.18 and 0.04 with coarse
-// steps.
+// The typical error is smaller. If rounding has mean squares r and r′ per coordinate,
+// the error has mean m̂(r+r′)/G, the same for all records, and a standard deviation of
+// about √(4D(r+r′)/G). At r = r′ ≈ 1/12, m̂ = 1296 and D = 3, mean and deviation are
+// 0.0024 and 0.0047, or 0.18 and 0.04 with coarse steps.
 //
 // Rounding b adds an error of at most A/G = 0.011 (0.096 with coarse steps).
 // Rounding the addend adds at most 1/G. KL is computed from a/A, which differs
@@ -152,8 +151,7 @@ func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Para
 	return p.Balance()
 }
 
-// Fits reports whether a row and its addend are within the bounds of the
-// layout.
+// Fits reports whether a row and its addend are within the bounds of the layout.
 func (q *Quantiser) Fits(row []int16, addend int64) bool {
 	return squaredNorm(row) <= q.layout.recordNorm*q.layout.recordNorm && addend <= q.layout.maxAddend && addend >= -q.layout.maxAddend
 }

@@ -165,8 +165,6 @@ func (m *model) check(s *state, name string, clustered bool, first int) {
 	}
 }
 
-// TestForeignTailsAreRejected checks that an addition rejects a last unit
-// of another generation.
 func TestForeignTailsAreRejected(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(33, 1), good)

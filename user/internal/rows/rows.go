@@ -64,12 +64,12 @@ func dot(a, b []int16) int32 {
 	return s0 + s1 + s2 + s3
 }
 
-// nearest returns the l lowest scores of live records, in ascending order of
-// (score, record). It skips absent scores.
-func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
+// nearest returns the l lowest scores, in ascending order of (score, record). It
+// leaves out the records in `skip` and absent scores.
+func nearest(scores []int64, l int, skip Bitmap) []kdforest.Hit {
 	queue := kdforest.NewQueue(l)
 	for i, score := range scores {
-		if score != absent && !removed.Has(i) {
+		if score != absent && !skip.Has(i) {
 			queue.Push(kdforest.Hit{Record: uint32(i), Score: score})
 		}
 	}
@@ -79,8 +79,8 @@ func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 // absent is the score of a record that the request did not cover.
 const absent = math.MaxInt64
 
-// A Bitmap marks removed records. The bit of record i is bit i mod 8 of byte
-// i/8. The length depends only on the number of records.
+// A Bitmap marks records, for example removed ones. The bit of record i is bit i
+// mod 8 of byte i/8. The length depends only on the number of records.
 type Bitmap []byte
 
 func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
@@ -88,17 +88,16 @@ func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
 
 // With returns b extended to the given number of records, with the records in
-// `removed` marked.
-func (b Bitmap) With(records int, removed []int) Bitmap {
+// `more` marked.
+func (b Bitmap) With(records int, more []int) Bitmap {
 	out := append(slices.Clone(b), NewBitmap(records)[len(b):]...)
-	for _, i := range removed {
+	for _, i := range more {
 		out[i/8] |= 1 << (i % 8)
 	}
 	return out
 }
 
-// count returns the number of removed records. No bit after the last record is
-// set.
+// count returns the number of marked records. No bit after the last record is set.
 func (b Bitmap) count() (n int) {
 	for _, x := range b {
 		n += bits.OnesCount8(x)

@@ -5,7 +5,6 @@ import (
 	"runtime"
 
 	"cpar"
-
 	"cpar/kdforest"
 	"cpar/model/vector"
 	"cpar/user/internal/index"

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"cpar"
-
 	"cpar/internal/hint"
 	"cpar/internal/lattice"
 	"cpar/internal/seed"
+	"cpar/internal/wire"
 )
 
 // Reply checks detect replies that the server invented, altered, reordered,
@@ -51,8 +51,7 @@ func (c checkSums) clone() checkSums {
 	return checkSums{matrix: slices.Clone(c.matrix), addends: slices.Clone(c.addends)}
 }
 
-// rhos returns ρ for n groups from number first on, as factors for package
-// lattice.
+// rhos returns ρ for n groups from number first on, as factors for package lattice.
 func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	out := make([]uint64, n)
 	s.At(8 * uint64(first)).Words(out)
@@ -105,3 +104,22 @@ func fits(p lattice.Params, s *seed.Stream, reply, wanted []uint64) bool {
 // ErrRefused reports a reply that does not match the records and the request.
 var ErrRefused = hint.Add(fmt.Errorf("%w: its reply does not match the index", cpar.ErrCloud),
 	"the cloud is damaged or lies; if it persists, ask its operator to check the index, or push it again")
+
+func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
+	check := newCheckSums(p)
+	for _, words := range [][]uint64{check.matrix, check.addends} {
+		packed := r.Bytes(len(words)*lattice.WordBytes, "check of replies")
+		if r.Err() != nil {
+			return check, r.Err()
+		}
+		lattice.Words(words, packed)
+		if slices.ContainsFunc(words, func(x uint64) bool { return x >= p.Ring().Q }) {
+			return check, fmt.Errorf("%w: a check that is not below its modulus", cpar.ErrCorrupt)
+		}
+	}
+	return check, nil
+}
+
+func (c checkSums) append(b []byte) []byte {
+	return lattice.AppendWords(lattice.AppendWords(b, c.matrix), c.addends)
+}

@@ -20,7 +20,7 @@ import (
 	"cpar/user/internal/rows"
 )
 
-var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
+var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Size: schemeBytes}
 
 // A cipher encrypts the records of one generation of an index in groups. If
 // the index has cells (hidden groups of similar records), an outer cipher
@@ -36,11 +36,10 @@ type cipher struct {
 	// hints, the data for reading replies, is nil until Hold.
 	hints atomic.Pointer[Hints]
 	// clustered encrypts the records in cells. It is nil without cells. The
-	// outer cipher performs Request, Finish and Hold for both. Both ciphers have the
-	// number of these records, and whether cells are wide.
+	// outer cipher performs Request, Finish and Hold for both.
 	clustered *cipher
-	records   int
-	wide      bool
+	records   int  // number of records in cells, in both ciphers
+	wide      bool // whether cells are wide, in both ciphers
 }
 
 func open(x *index.Index, p lattice.Params, check checkSums) *cipher {
@@ -115,21 +114,6 @@ func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher,
 	return s, err
 }
 
-func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
-	check := newCheckSums(p)
-	for _, words := range [][]uint64{check.matrix, check.addends} {
-		packed := r.Bytes(len(words)*lattice.WordBytes, "check of replies")
-		if r.Err() != nil {
-			return check, r.Err()
-		}
-		lattice.Words(words, packed)
-		if slices.ContainsFunc(words, func(x uint64) bool { return x >= p.Ring().Q }) {
-			return check, fmt.Errorf("%w: a check that is not below its modulus", cpar.ErrCorrupt)
-		}
-	}
-	return check, nil
-}
-
 // schemeBytes returns the size in bytes of groups, hints, parameters (stored
 // twice) and check sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
@@ -152,10 +136,6 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 func (s *cipher) AppendBinary(b []byte) ([]byte, error) {
 	b, err := s.parts().AppendBinary(b)
 	return s.check.append(b), err
-}
-
-func (c checkSums) append(b []byte) []byte {
-	return lattice.AppendWords(lattice.AppendWords(b, c.matrix), c.addends)
 }
 
 func (s *cipher) Clustered() (rows.Clustered, int) {
@@ -300,9 +280,8 @@ func (s *cipher) Held() int {
 	return s.records + h.Records()
 }
 
-// Request encrypts a request to a cell and a request to the open part, each
-// under its own secret. It omits the cells or the open part if they have no
-// groups.
+// Request encrypts a request to a cell and a request to the open part, each under its
+// own secret. It omits the cells or the open part if they have no groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request

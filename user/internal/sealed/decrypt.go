@@ -64,8 +64,7 @@ func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	}
 }
 
-// saturated clips x to int16. Truncation could make the noise from a wrong key
-// small.
+// saturated clips x to int16. Truncation could make the noise from a wrong key small.
 func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.MaxInt16)) }
 
 // nearest returns the integer nearest to x/2^shift, where x represents a number

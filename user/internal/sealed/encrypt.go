@@ -65,9 +65,8 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 	return g, nil
 }
 
-// maskAddends keeps the coefficients 0, D, 2D, … of a_g·s_n, where D is the
-// block width and s_n is the secret of addends. It returns D times their
-// evaluations.
+// maskAddends keeps the coefficients 0, D, 2D, … of a_g·s_n, where D is the block width
+// and s_n is the secret of addends. It returns D times their evaluations.
 func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())

@@ -23,7 +23,7 @@ type Hints struct {
 
 type groupHint struct {
 	seed         [lattice.SeedSize]byte
-	public       [seed.Size]byte // derived from seed, at half the cost of expanding a_g
+	public       [seed.Size]byte // stored, because publicSeed costs half as much as expanding a_g
 	first, count int
 	packed       []byte
 }

@@ -8,8 +8,7 @@ import (
 	"cpar/internal/seed"
 )
 
-// Key encrypts records and requests of one index. It is safe for concurrent
-// use.
+// Key encrypts records and requests of one index. It is safe for concurrent use.
 type Key struct {
 	seed.Redacted
 	params lattice.Params
@@ -42,9 +41,8 @@ func secret(r *lattice.Ring, s seed.Secret) []uint64 {
 	return p
 }
 
-// publicRequest returns a′_1 … a′_B, which are public and fixed for an index.
-// It draws evaluations, because uniform evaluations correspond to a uniform
-// polynomial.
+// publicRequest returns a′_1 … a′_B, which are public and fixed for an index. It draws
+// evaluations, because uniform evaluations correspond to a uniform polynomial.
 func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	r, a := p.Ring(), make([][]uint64, p.Blocks())
 	for b := range a {

@@ -24,9 +24,8 @@ type OneTimeKey struct {
 	combined []uint64
 }
 
-// NewRequest encrypts a vector of Dim coordinates. The secret s′ and noise
-// derive from `fresh`, which must be used for this request alone
-// (seed.Source).
+// NewRequest encrypts a vector of Dim coordinates. The secret s′ and noise derive from
+// `fresh`, which must be used for this request alone (seed.Source).
 func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
 	ring := p.Ring()

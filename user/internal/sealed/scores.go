@@ -9,10 +9,9 @@ import (
 	"cpar/internal/seed"
 )
 
-// Scores decodes a reply into ⟨v, u⟩ + addend for every record with vector v,
-// in group order. The key cannot be used again. The hints h (precomputed data)
-// must belong to the groups that the server evaluated. Parameter `workers`
-// limits the number of goroutines.
+// Scores decodes a reply into ⟨v, u⟩ + addend for every record with vector v, in group
+// order. The key cannot be used again. The hints h must belong to the groups that the
+// server evaluated. Parameter `workers` limits the number of goroutines.
 func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)
 	if err != nil {

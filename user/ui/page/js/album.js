@@ -25,8 +25,8 @@ const shots = {
 
 const pictures = async (ids, signal) => (await post('pictures', { ids }, signal)).pictures;
 
-// The search stays in this entry of the tab's history, and out of the address: the
-// query, and the photo whose like are shown.
+// The search, that is, the query and a photo whose similar photos are shown, is kept
+// in this entry of the tab's history, but not in the address.
 const kept = () => ({ query: '', ...history.state });
 
 export async function album(main, signal) {
@@ -59,7 +59,7 @@ export async function album(main, signal) {
       h('label', { for: 'find', class: 'hidden' }, 'Search'), input, told, jump, choosing),
     keyword, similar.root);
 
-  // open lists the photos of the query anew.
+  // open lists the photos of the query again.
   async function open() {
     const asked = input.value;
     source.filter = { query: asked };
@@ -103,7 +103,7 @@ export async function album(main, signal) {
   }
   input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(find, pause); }, { signal });
 
-  // like shows the photos that look like one, instead of the timeline.
+  // like shows photos similar to one photo, instead of the timeline.
   async function like(photo) {
     history.replaceState({ ...kept(), like: photo }, '');
     pick(false);
@@ -152,8 +152,8 @@ export async function album(main, signal) {
     similar.renew();
   }
 
-  // turned shows the search of the tab's history, after a step in it. The link to the
-  // photos ends a search.
+  // turned shows the search of another history entry after the user has moved there.
+  // The link to the photos ends a search.
   async function turned() {
     const now = kept();
     if (!/^#?\/?$/.test(location.hash)) return;

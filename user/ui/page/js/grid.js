@@ -6,9 +6,9 @@
 //	card     make(entry) returns what a card shows before its details are known, and
 //	         fill(view, entry) completes it. Without fill, entries have all details,
 //	         and label(entry) names a card
-//	picks    a Picks (picks.js) makes cards selectable. Without, cards are links.
+//	picks    a Picks (picks.js) makes cards selectable. Without it, cards are links
 //	pictures (ids, signal) returns the pictures of many photos in base64, with null
-//	         for missing ones. Without, every card fetches its own
+//	         for missing ones. Without it, every card fetches its own
 
 import { h } from './element.js';
 import { show } from './session.js';
@@ -249,7 +249,7 @@ export function grid(source, { card, signal, picks = null, pictures = null, labe
     reach(active, shown.get(active));
   });
 
-  // again shows the list from the start after it was opened anew, or its changed marks.
+  // again redraws the list after it was opened again or its marks have changed.
   function again() {
     for (const [i, li] of [...shown]) if (i >= source.total) drop(i, li);
     active = Math.min(active, Math.max(0, source.total - 1));

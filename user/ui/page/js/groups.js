@@ -9,8 +9,8 @@ import { watch } from './photos.js';
 let order = []; // the words as last listed, also after they are decided
 const open = new Map(); // photos to decide by word
 
-// beside returns the next word that awaits decisions, beginning anew after the last,
-// or undefined.
+// beside returns the next word that awaits decisions, continuing with the first after
+// the last, or undefined.
 export function beside(word, step) {
   const at = order.indexOf(word);
   for (let i = 1; i < order.length; i++) {
@@ -20,8 +20,8 @@ export function beside(word, step) {
   return undefined;
 }
 
-// load lists the words, those with most likely photos first. Unless fresh is set, the
-// order for beside stays, so that decisions do not move the next word.
+// load lists the words by their number of likely photos. Unless fresh is set, the order
+// for beside stays, so that decisions do not move the next word.
 export async function load(prefix = '', fresh = false) {
   const found = await get(`words?prefix=${encodeURIComponent(prefix)}`);
   if (fresh || !order.length) order = [];

@@ -7,8 +7,8 @@ export class Picks {
   #anchor = 0;
   #grid = null;
 
-  // changed is called after every change. If opens is set, a click opens a card
-  // until one is selected: by its tick, by Space, by Ctrl, or by a long touch.
+  // changed is called after every change. If opens is set, a click opens a card while
+  // none is selected. A tick, Space, Ctrl or a long touch selects the first one.
   constructor(changed, opens = false) {
     this.changed = changed;
     this.opens = opens;
@@ -18,7 +18,7 @@ export class Picks {
   has(i) { return this.#set.has(i); }
   get size() { return this.#set.size; }
 
-  // ranges returns the positions as first and last ones.
+  // ranges returns the selected positions as ranges [first, last].
   ranges() {
     const out = [];
     for (const i of [...this.#set].sort((a, b) => a - b)) {
@@ -45,7 +45,7 @@ export class Picks {
     this.#take(next);
   }
 
-  // moved follows the keyboard.
+  // moved is called when the keyboard moves to card i.
   moved(i, shift) {
     if (shift) this.extend(i);
     else this.#anchor = i;

@@ -13,18 +13,18 @@ place.append(left, right);
 
 let waiting = { photos: 0, accepted: 0, rejected: 0, surveyed: 0, of: 0 };
 const past = []; // what undo reverts, the last one at the end
-let own = null; // write of a view, instead of writing all
+let own = false; // whether the view has its own button for writing
 let writing = false;
 
-// pin shows the actions of a view until its signal is aborted. If the view writes by
-// itself, write does, and holds the button's text.
-export function pin(actions, signal, write = null) {
+// pin shows the actions of a view until its signal is aborted. If the view has its own
+// button for writing, the button for all decisions is less prominent.
+export function pin(actions, signal, writes = false) {
   left.replaceChildren(...actions.filter(Boolean));
-  own = write;
+  own = writes;
   draw();
   signal.addEventListener('abort', () => {
     left.replaceChildren();
-    own = null;
+    own = false;
     draw();
   }, { once: true });
 }
@@ -55,7 +55,7 @@ export function pend(now) {
   draw();
 }
 
-// refreshPending asks what waits.
+// refreshPending fetches the number of unwritten decisions.
 export async function refreshPending() {
   pend(await get('pending'));
   return waiting;

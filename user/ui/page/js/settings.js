@@ -1,4 +1,4 @@
-// The settings. Those that the page can change hold until cpar ui ends.
+// The settings. Changes made on the page last until cpar ui ends.
 
 import { h, count } from './element.js';
 import { get, post } from './session.js';

@@ -19,7 +19,7 @@ export class Source {
   }
 
   // open lists the photos. With an id, at becomes its position, or -1. If the program
-  // cannot list them, the list stays, and wrong is the reason.
+  // cannot list them, the list stays unchanged, and wrong holds the reason.
   async open(id = '') {
     const { rows, wrong = '', ...rest } = await post(this.route, id ? { ...this.filter, at: id } : this.filter);
     Object.assign(this, { wrong, hint: rest.hint });
@@ -62,7 +62,7 @@ export class Source {
     }
   }
 
-  // renew drops what is loaded, after marks have changed.
+  // renew drops the loaded entries after marks have changed.
   renew() {
     this.#parts.clear();
     this.#entries.clear();

@@ -49,7 +49,7 @@ export async function editKeywords(part, selected, edited) {
         const all = w.photos === selected && !w.maybe;
         const number = (w.maybe === w.photos ? 'suggested for ' : '') + w.photos.toLocaleString('en');
         const told = remove.has(w.word) ? 'removed' : has(add, w.word) ? 'for all' : all ? 'all' : number;
-        // A click turns a keyword of some photos into one of all, then of none, then back.
+        // Clicks give a keyword of some photos to all, then to none, and then restore it.
         return chip(w.word, told, () => {
           if (remove.delete(w.word)) return;
           if (!all && !has(add, w.word)) add.add(w.word);

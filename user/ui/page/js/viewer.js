@@ -1,5 +1,5 @@
-// One photo of the album over the whole window, with zoom. The medium thumbnail is
-// there at once, and the original follows once the photo has been looked at briefly.
+// One photo of the album over the whole window, with zoom. The medium thumbnail appears
+// at once, and the original follows if the user stays on the photo.
 
 import { h, icon, size, failed } from './element.js';
 import { show, download } from './session.js';

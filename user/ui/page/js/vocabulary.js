@@ -16,8 +16,8 @@ export async function vocabulary(main, signal, given) {
   const problem = h('div', {});
   const undo = h('button', { type: 'button', class: 'quiet', onclick: () => change('vocabulary/undo', {}, 'The vocabulary before is restored') }, 'Undo the last change');
 
-  // change sends one change, and shows the vocabulary that results. field is what the
-  // user typed, to which a refusal refers.
+  // change sends one change and shows the resulting vocabulary. field is the input to
+  // which a refusal refers.
   async function change(path, value, done, field = null) {
     if (busy) return false;
     busy = true;
@@ -171,7 +171,7 @@ export async function vocabulary(main, signal, given) {
 
 const pick = (label, input, ...more) => h('span', { class: 'pick' }, h('label', { for: input.id }, label), input, ...more);
 
-// rulesOf says what the vocabulary holds about a word.
+// rulesOf describes the rules for a word.
 function rulesOf(m) {
   return [
     m.synonym ? `synonym of ${m.synonym}` : '',

@@ -41,7 +41,7 @@ export function words(decide, signal) {
     return next;
   }
 
-  // explain says what is likely.
+  // explain describes which keywords count as likely.
   function explain() {
     likely.textContent = limit ? ` at least ${limit} % probable${right ? `, so that ${right} % of them are right` : ''}: what cpar annotate --write writes` : '';
   }
