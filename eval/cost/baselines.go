@@ -62,11 +62,11 @@ func MeasureBaselines(ctx context.Context, l *measure.Lab, n int) (*Baselines, e
 	out := &Baselines{Skipped: []string{}}
 	_, short, err := syntheticProfile(ctx, n, l.Progress)
 	if err != nil {
-		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
+		return nil, fmt.Errorf("fitting a profile to synthetic photos: %w", err)
 	}
 	made := syntheticPhotos(n + peerRequests)
 	if err := out.measure(ctx, &measure.Corpus{Train: made[:n], Test: made[n:]}, short, l.Progress); err != nil {
-		return nil, fmt.Errorf("made photos: %w", err)
+		return nil, fmt.Errorf("synthetic photos: %w", err)
 	}
 	some := c.Train[:min(len(c.Train), growthBase)]
 	long, err := profile.Fit(ctx, profile.Paper, measure.FeaturesOf(some), measure.Keywords(some), profile.Options{Progress: l.Progress})

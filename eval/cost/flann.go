@@ -119,8 +119,7 @@ func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.
 }
 
 // MeasureFLANN compiles FLANN's driver and runs it and our forests over the
-// vectors of session s. It then runs the encrypted forest of s. Errors wrap
-// cpar.ErrInput.
+// vectors of session s. It then runs the encrypted forest of s.
 func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progress) (*FLANN, error) {
 	if s.Twin == nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
