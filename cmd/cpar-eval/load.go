@@ -31,9 +31,8 @@ sent alone.
 A row shows the rate of correct replies, the median and the 99th percentile of their
 times, errors, requests that were shed (refused with 503 or 429, after which the
 client waits for the time that the reply states) and the peak anonymous memory of
-cpard. Two more tables show the throughput of many clients of capia, which share
-batches over the index, and how long one client of a tenant waits beside many clients
-of another.
+cpard. Two more tables show the throughput of many clients of capia, which share scans,
+and how long one client of a tenant waits beside many clients of another.
 
 Records beyond the collection's photos (--photos) are mixed from their features, which
 leaves the server's work unchanged.
