@@ -216,8 +216,8 @@ func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	}
 }
 
-// printKeywords prints keywords, the most probable first. Their own order may
-// prefer rare ones, and weights have no other order.
+// printKeywords prints the most probable keywords first, because `words` may be
+// ordered to prefer rare ones. Keywords with weights keep their order.
 func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
 	words = slices.Clone(words)
 	slices.SortStableFunc(words, func(a, b rank.Keyword) int { return cmp.Compare(b.Probability, a.Probability) })

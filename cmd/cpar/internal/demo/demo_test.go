@@ -193,7 +193,7 @@ func TestSureAndMaybe(t *testing.T) {
 }
 
 // No weight is shown as certain, and keywords of few neighbours are hidden.
-func TestWeightsAreNoProbabilities(t *testing.T) {
+func TestWeightsAreNotProbabilities(t *testing.T) {
 	shown := marked([]rank.Keyword{{Word: "sky", Weight: 9}, {Word: "sea", Weight: 4.5}, {Word: "boat", Weight: 4.4}}, false, 10, []string{"sea"})
 	if got, want := groupsOf(shown), "by weight sky 9.0 false, sea 4.5 true,"; got != want {
 		t.Errorf("%s, want %s", got, want)
