@@ -25,7 +25,7 @@
 //	rollback-…    offers.go    is an old or mixed version accepted? known: all generations
 //	downgrade-…   offers.go    is another format accepted?          known: the index
 //	fork-by-card  trust.go     is a branch accepted after its card? known: its card
-//	branch-17     trust.go     is a long branch a successor?        known: all generations
+//	branch-17     trust.go     is a long branch accepted?           known: all generations
 //	key-swap      trust.go     is another key accepted?             known: the passphrase
 //	traffic-…     traffic.go   did a run find keywords?             known: a run without keywords
 //	blob-…        blobs.go     which photo was added or fetched?    known: k candidates' sizes

@@ -96,8 +96,8 @@ func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Ve
 	var surprises atomic.Int64
 	if err := measure.Each(ctx, len(asked), func(i int) error {
 		views[i] = new(Observation)
-		for k, l := range changes {
-			refused, err := refuses(ctx, asked[i], l)
+		for k, change := range changes {
+			refused, err := refuses(ctx, asked[i], change)
 			if err != nil {
 				return fmt.Errorf("altering replies for photo %d: %w", i, err)
 			}
@@ -105,7 +105,7 @@ func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Ve
 			if refused {
 				views[i].Scores[k] = 1
 			}
-			if refused != l.altersReply {
+			if refused != change.altersReply {
 				surprises.Add(1)
 			}
 		}

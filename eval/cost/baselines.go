@@ -101,7 +101,7 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 	}
 	defer s.Close()
 	p := &baselineRun{out: out, session: s, vectors: measure.VectorsOf(s.Owner, c, peerRequests)}
-	if err := p.lay(b, len(c.Train)); err != nil {
+	if err := p.prepare(b, len(c.Train)); err != nil {
 		return err
 	}
 	stages := []func(context.Context) error{p.sealed, p.bgv, p.scan, p.flann, p.hnsw, p.faiss}
@@ -131,7 +131,7 @@ func (out *Baselines) skip(err error) bool {
 	return true
 }
 
-func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
+func (p *baselineRun) prepare(b *user.Builder, n int) (err error) {
 	if p.Integers, err = measure.IntegersOf(b, n, p.vectors); err != nil {
 		return err
 	}
