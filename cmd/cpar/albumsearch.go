@@ -103,8 +103,8 @@ find.
 	return c
 }
 
-// suggestFolder prints a query for a folder of the album whose name is a word or
-// an argument of a query without result, if there is one.
+// suggestFolder prints a query for a folder of the album if a word or argument
+// of a query without results names that folder.
 func suggestFolder(cmd *cobra.Command, kept *album.Album, args []string) {
 	words := map[string]bool{}
 	for _, w := range append(strings.Fields(strings.Join(args, " ")), args...) {

@@ -44,7 +44,7 @@ type annotateFlags struct {
 }
 
 // These are the default maximum numbers of keywords per photo: maxKeywords for
-// keywords with probabilities, and maxWeights for keywords with mere weights,
+// keywords with probabilities, and maxWeights for keywords with weights only,
 // which have no threshold.
 const (
 	maxKeywords = 12

@@ -30,7 +30,7 @@ type maybe struct {
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
-	Keywords []rank.Keyword   `json:"keywords"` // likely keywords, the ones that --write writes
+	Keywords []rank.Keyword   `json:"keywords"` // likely keywords, which --write writes
 	Maybe    []maybe          `json:"maybe"`    // other keywords
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance

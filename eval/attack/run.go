@@ -34,7 +34,7 @@ const (
 	maxLinked     = 200
 	planeRequests = 20
 	// maxOPE bounds the number of records in the attack on order ciphertexts,
-	// because these do not depend on the number.
+	// which do not depend on it.
 	maxOPE = 800
 	// Attacks with fewer than manyDraws known records or requests average over
 	// several random choices of them.

@@ -332,7 +332,8 @@ func (m *measurement) mixed(ctx context.Context, first int) ([]user.Photo, error
 	return slices.Concat(some, mixed), err
 }
 
-// writeManifest writes the manifest of a collection whose photos `write` writes.
+// writeManifest calls `write` for each photo of a collection, and then writes
+// the manifest.
 func writeManifest(folder string, n int, write func(i int) (file string, keywords []string, err error)) error {
 	var b strings.Builder
 	b.WriteString("path,keywords\n")

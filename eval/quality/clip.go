@@ -20,8 +20,8 @@ import (
 	"cpar/user"
 )
 
-// Clip is the recall of texts by profile "clip" through scheme sealed, beside
-// the full-width search in plaintext.
+// Clip compares the recall of texts by profile "clip" through scheme sealed
+// with the full-width search in plaintext.
 //
 //	images ─▶ profile clip ─▶ sealed index      texts ─▶ SearchWords ─▶ ten nearest images
 type Clip struct {

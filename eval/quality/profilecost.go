@@ -29,8 +29,8 @@ type ProfileCost struct {
 	Reply        int    `json:"reply_bytes"`
 	// Cloud is the server's time to answer a request.
 	Cloud float64 `json:"cloud_ms"`
-	// Features is the time to extract features, and the embedding if the
-	// profile needs one. This time and those below are spent by the owner.
+	// Features is the time to extract features, and the embedding if the profile
+	// needs one. The owner spends this time and those below.
 	Features float64 `json:"features_ms"`
 	// Project is the time to turn features into a vector.
 	Project float64 `json:"project_ms"`
