@@ -308,8 +308,8 @@ func (f *buildFlags) checkOut(w io.Writer, key *user.Key, o *tune.Plan) error {
 }
 
 // checkReplaced refuses to replace an index unless the user passed --replace.
-// It then plans the new index with the old vocabulary. The manifest m is nil
-// if it cannot be read, and the key is nil in a dry run without one.
+// With --replace, it keeps the old vocabulary for the new index. The manifest m
+// is nil if it cannot be read, and the key is nil in a dry run without one.
 func (f *buildFlags) checkReplaced(w io.Writer, key *user.Key, m *cpar.Manifest, o *tune.Plan) error {
 	held, read := "an index that cannot be read", false
 	var old user.Label

@@ -202,7 +202,7 @@ func TestWeightsAreNotProbabilities(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := marked([]rank.Keyword{{Word: "sky", Weight: 1}}, false, 1, nil); len(got) != 1 {
-		t.Error("the only neighbour has no say")
+		t.Error("the keyword of the only neighbour is hidden")
 	}
 	if got := groupsOf(nil); got != "" {
 		t.Errorf("of nothing: %s", got)
@@ -218,7 +218,7 @@ func TestKeepRefusesFoldersInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := workFolder(dir); err == nil {
-		t.Error("a folder with a key in it is taken")
+		t.Error("a folder with a key was accepted")
 	}
 }
 
