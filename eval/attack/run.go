@@ -37,7 +37,7 @@ const (
 	// which do not depend on it.
 	maxOPE = 800
 	// Attacks with fewer than manyDraws known records or requests average over
-	// several random choices of them.
+	// several choices of them.
 	manyDraws = 100
 	picks     = 500
 )

@@ -68,8 +68,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		perProfile[i] = list
 	}
 	// Consecutive searches use the same scheme with different profiles. Two
-	// schemes of one profile may share an index, so the second search would
-	// find the first's data in the cache.
+	// schemes of one profile may share an index, whose data the second of two
+	// consecutive searches would find in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
