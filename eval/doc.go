@@ -6,9 +6,9 @@
 //	plot, checkpoint, distance ─▶ measure     estimate ─▶ attack
 //
 // In: an annotated collection of photos, and optionally an image network.
-// Out: tables (CSV), plots (SVG, PNG), docs/results.md and docs/scale.md.
+// Out: tables (CSV), plots (SVG), docs/results.md and docs/scale.md.
 //
-// The evaluation runs the owner and the server in one process, so it is the
+// Most measurements run the owner and the server in one process, so this is the
 // only room (a group of packages, docs/ARCHITECTURE.md) that links both user
 // and cloud. No other room may import it, except that tests may import
 // distance.

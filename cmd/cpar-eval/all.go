@@ -40,8 +40,8 @@ func (p runPlan) print(w io.Writer) {
 	}
 }
 
-// Draws and the largest index of a run are smaller than those of the single
-// commands, because these would take most of its time.
+// A run has fewer draws and a smaller largest index than the single commands,
+// which would otherwise take most of its time.
 const allDraws, allMaxN = 3, 40_000
 
 func allCommand() *cobra.Command {

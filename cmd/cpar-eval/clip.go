@@ -20,7 +20,7 @@ func clipCommand() *cobra.Command {
 		Use:   "clip",
 		Short: "measure the recall of texts by profile clip through scheme sealed",
 		Long: `clip measures R@10, the share of texts with a right image among the ten nearest, through scheme sealed with
-profile clip, and by a full-width float32 search in plaintext. Without --data it draws a made pair of
+profile clip, and by a full-width float32 search in plaintext. Without --data it draws a synthetic pair of
 images and texts, 512 wide. With --data, --model and --text-model it measures a real pair: the texts are
 the keywords of the collection, and the right images of a keyword are the photos that have it.`,
 		Example: `  $ cpar-eval clip --json

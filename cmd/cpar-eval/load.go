@@ -31,9 +31,9 @@ sent alone.
 A row shows the rate of correct replies, the median and the 99th percentile of their
 times, errors, requests that were shed (refused with 503 or 429, after which the
 client waits for the time that the reply states) and the peak anonymous memory of
-cpard. Two more tables show the throughput of many clients of capia, which share
-batches over the index, and how long one client of a tenant waits beside many clients
-of another.
+cpard. Three more tables show the throughput of many clients of capia, which share scans,
+how long one client of a tenant waits beside many clients of another, and the memory
+and response time of cpard under attack.
 
 Records beyond the collection's photos (--photos) are mixed from their features, which
 leaves the server's work unchanged.
@@ -82,7 +82,7 @@ wrong, the command fails after it has printed all rows.`,
 	c.Flags().IntSliceVar(&o.Clients, "clients", load.DefaultClients, "numbers of clients")
 	c.Flags().IntVar(&o.Photos, "photos", load.DefaultPhotos, "maximum number of indexed photos; further records are mixed from their features; 1,000 with --json")
 	c.Flags().Float64Var(&seconds, "seconds", load.DefaultLength.Seconds(), "how long a row takes; 6 with --json")
-	c.Flags().BoolVar(&o.Fair, "fair", true, "also measure one client of a tenant beside many of another, not with --json")
+	c.Flags().BoolVar(&o.Fair, "fair", true, "also measure one client of a tenant beside many of another, and attacks; not with --json")
 	c.Flags().StringVar(&docs, "docs", "", "also write the page of this measurement to this `file`")
 	c.Flags().StringVar(&soak, "soak", filepath.Join("eval", "results", "load", "soak.csv"), "figures of a soak for that page, a `file`; it may be missing")
 	return c

@@ -1,5 +1,5 @@
 // Command cpar-eval measures CPAR on an annotated collection, as the paper
-// does. It runs the owner and the server in one process.
+// does.
 package main
 
 import (

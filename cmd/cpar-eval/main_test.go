@@ -341,7 +341,7 @@ func TestKeptResultIsReused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(state); err != nil || os.SameFile(before, after) {
-		t.Errorf("another photograph, and not measured again (%v)", err)
+		t.Errorf("a changed photo was not measured again (%v)", err)
 	}
 }
 

@@ -21,11 +21,10 @@ func memoryCommand() *cobra.Command {
 		Use:   "memory",
 		Short: "measure the peak memory and time of cpar and cpard",
 		Long: `memory runs cpar build, add and annotate, and cpard, each as a separate process under a
-limit of memory, and prints the peak memory (mapped files included) and the time of each.
-Photos beyond the collection's are mixed from its features. The features of all photos
-are computed before, so the times include only reading them, except where rows say that
-photos are decoded, and in annotations. With the default sizes, the command needs 8 GB
-of disk and about 15 minutes.
+memory limit, and prints the peak memory (mapped files included) and the time of each.
+Photos beyond the collection's are mixed from its features. Features are computed
+before, so the times include only reading them, except where photos are decoded or
+annotated. With the default sizes, the command needs 8 GB of disk and about 15 minutes.
 
 Limits are Linux control groups, which usually only root can make. A process that exceeds
 its limit ends, and memory fails.`,

@@ -17,8 +17,8 @@ func searchCommand() *cobra.Command {
 		Short: "measure the search for words through a real cpard",
 		Long: `search indexes the training photos with their keywords, adds the test photos without keywords, pushes
 the index to a cpard on loopback, and searches for each word of the test photos as cpar search does. It
-prints the mean average precision over the test photos and words, and the share of right ones among
-the photos that cpar search shows by default. A draw is a random order of the collection and a key.`,
+prints the mean average precision over the test photos and words, and the share of right photos among
+those that cpar search shows by default. A draw is a random order of the collection and a key.`,
 		Example: `  $ cpar-eval search --data corel5k --json
   $ cpar-eval search --data corel5k --draws 1 --photos 1000
   $ cpar-eval search --data corel5k --draws 1 --records 100000 --json`,

@@ -45,7 +45,7 @@ than half of the index, it needs --yes. If a file or row of the collection canno
 nothing is removed, because it might be any photo.
 
 Whether names of people are keywords is stored in the index when it is built, and add
-follows it. --include-people changes it from then on, and --include-people=false back.
+follows it. --include-people and --include-people=false change it from then on.
 
 --untagged also adds photos without keywords, which cpar search finds. They do not vote when
 cpar annotate looks for keywords.

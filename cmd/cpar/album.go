@@ -20,7 +20,7 @@ import (
 	"cpar/user/vocabulary"
 )
 
-const queries = `A query consists of words, which all must apply:
+const queries = `A query consists of words, which must all apply:
 
   dog beach 2024 -party     keywords dog and beach, taken in 2024, without party
   beach* "old town"         beginnings of keywords, and phrases
@@ -131,19 +131,19 @@ func albumAdd() *cobra.Command {
 		Long: `add sends photos and folders to the album, with their sidecars, encrypted. Photos that the
 album has are not sent again, so an interrupted run continues where it stopped. A photo
 that has changed becomes a new version, and the older one goes to the trash. A photo that
-you delete at home stays in the album until cpar album remove.
+you delete on this device stays in the album until cpar album remove removes it.
 
-A photo's place in the album is the name of the folder that you name, and its path below
-that folder. --into names another folder. --places rounds the places in the catalogue. The
-photos themselves are kept byte for byte. add also makes thumbnails and digests for search
---like, and those that photos of the album lack because an older cpar added them.
+A photo's path in the album begins with the name of the folder that you pass. --into names
+another folder. --places rounds the coordinates in the catalogue. The photos themselves
+are kept byte for byte. add also makes thumbnails and digests for search --like, also for
+photos that an older cpar added without them.
 
-Photos that cannot be read are named and left out, and the exit code is 3. Videos are counted
-and left out. If some of several folders have no photos, they are named, and the exit code
-is 0.
+Photos that cannot be read are named and left out, and the exit code is 3. Videos are
+counted and left out. If some of several folders have no photos, they are named, and the
+exit code is 0.
 
---check reads all photos again and sends those that the cloud has lost or damaged. It knows of
-damage that the cloud does not admit if cpar album verify --read-data has found it. It also
+--check reads all photos again and sends those that the cloud has lost or damaged. Damage
+that the cloud hides must first be found by cpar album verify --read-data. --check also
 makes lost thumbnails again and rebuilds a lost index.`,
 		Example: `  $ cpar album add photos/
   added 5000 photos (212 MB): sent 213 MB
@@ -288,7 +288,7 @@ func albumList() *cobra.Command {
 	return f.add(&cobra.Command{
 		Use:   "list [QUERY]",
 		Short: "list the folders of the album",
-		Long:  "list fetches the catalogue and prints each folder with its photos, of a query if there is one.\n\n" + queries,
+		Long:  "list fetches the catalogue and prints the folders of the photos that a query finds, or of all photos.\n\n" + queries,
 		Example: `  $ cpar album list
   photos/2024  812 photos  3207 MB  2024-01-03 to 2024-12-31`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,9 +19,9 @@ func albumCard() *cobra.Command {
 		Short: "tell another device the newest state of the album",
 		Long: `card prints one word that names the newest state of the album that this device has seen. A
 second device that is given the word refuses an older state and a different one, as the
-first device does. It asks the cloud nothing.
+first device does. card sends nothing to the cloud.
 
-A new device without a card believes the first state of the album that a cloud shows.`,
+A new device without a card trusts the first state of the album that a cloud shows.`,
 		Example: `  $ cpar album card
   7d0f3a9ce1b2454c8a6f90b2d1e4c377@12:9f86d081884c7d65…
   $ cpar album card 7d0f3a9ce1b2454c8a6f90b2d1e4c377@12:9f86d081884c7d65…     (there)`,

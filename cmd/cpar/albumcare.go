@@ -55,7 +55,7 @@ func albumRemove() *cobra.Command {
 		Use:   "remove QUERY",
 		Short: "move photos of the album to its trash",
 		Long: `remove moves the photos that a query finds to the trash of the album. cpar album restore
-takes them back. Files at home stay.`,
+takes them back. Files on your devices stay.`,
 		Example: `  $ cpar album remove 'folder:photos/2019 blurred'
   moved 17 photos to the trash`,
 	}, "would move %s to the trash", "moved %s to the trash", false, (*album.Album).Remove)
@@ -79,9 +79,9 @@ func albumTrash() *cobra.Command {
 	c := f.add(&cobra.Command{
 		Use:   "trash [QUERY]",
 		Short: "list the album's trash, or empty it",
-		Long: `trash prints the photos in the trash, of a query if there is one. --empty removes them for
-good. cpar album maintain then frees their bytes after a day or two, and the cloud keeps
-what it deletes for its keeping time.
+		Long: `trash prints the photos in the trash, or those that a query finds there. --empty removes
+them for good. cpar album maintain then frees their bytes after a day or two, and the cloud
+keeps deleted data for some time.
 
 ` + queries,
 		Example: `  $ cpar album trash --empty --yes
@@ -135,7 +135,7 @@ cloud has lost, swapped or cut off anything, the affected photos are named. The 
 is then 7, as it is if the cloud shows an old state.
 
 If the cloud shows an old or a different state, every command of the album names the photos
-that vanish. --force believes the state that the cloud shows, for example after its operator
+that vanish. --force trusts the state that the cloud shows, for example after its operator
 has restored a backup, and keeps this device's former copy of the catalogue.`,
 		Example: `  $ cpar album verify --read-data 10
   5000 photos are complete: read 21 MB`,
@@ -179,7 +179,7 @@ has restored a backup, and keeps this device's former copy of the catalogue.`,
 		},
 	})
 	c.Flags().Float64Var(&percent, "read-data", 0, "`percent` of the files to read")
-	c.Flags().BoolVar(&force, "force", false, "believe the state that the cloud shows")
+	c.Flags().BoolVar(&force, "force", false, "trust the state that the cloud shows")
 	return c
 }
 
@@ -219,8 +219,8 @@ func albumMaintain() *cobra.Command {
 		Use:   "maintain",
 		Short: "compact the album and free the bytes of removed photos",
 		Long: `maintain compacts the indexes and the catalogue of the album, and frees the bytes of photos
-that were removed for good, some days after that. Run it once a week. One device owns this
-work, at first the one that does it first. --take-over makes it this one.`,
+some days after they were removed for good. Run it once a week. One device owns this work:
+the first that ran maintain, or the one that last passed --take-over.`,
 		Example: `  $ cpar album maintain
   the album is compact: 213 MB in 14 blobs`,
 		Args: noArgs,
@@ -258,8 +258,8 @@ func albumKopia() *cobra.Command {
 		Long: `kopia copies the encrypted album into a folder, which the program kopia (kopia.io, from
 v0.23) opens without cpar and without the cloud. A second run copies what is new. kopia
 needs a password, which derives from your key: --password-file writes it into a new file
-that only you can read, or, as -, prints it on a terminal. The password opens the whole
-album, so keep it like the key.`,
+that only you can read, or prints it on a terminal if the file is -. The password opens the
+whole album, so keep it like the key.`,
 		Example: `  $ cpar album kopia --to backup/ --password-file pw
   copied 213 MB to backup/
   $ KOPIA_PASSWORD="$(cat pw)" kopia repository connect filesystem --path "$PWD/backup"
@@ -268,7 +268,7 @@ album, so keep it like the key.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if to == "" {
-				return usageError(cmd, fmt.Errorf("cpar album kopia needs --to FOLDER"))
+				return missing(cmd, "--to FOLDER")
 			}
 			a, err := f.open(true)
 			if err == nil && password != "" && !dryRun {

@@ -51,11 +51,12 @@ made exactly one index with a vocabulary, that vocabulary applies. --index names
 index. The vocabulary is read from the folder of the index, so on a device without the
 folder, pass --vocabulary FILE.
 
---like prints photos of the album that look like one, a file or a photo of the album, and
---like-words those that look like words, as cpar search does. Both ask the index of --index
-at the cloud, which sees neither the photo nor the words, but sees that you search. If
---like names a photo of the album, the cloud also sees that its file is fetched. Photos
-must be in the index. A QUERY in addition leaves out the photos that it does not find.
+--like prints photos of the album that look like another, which is a file or a photo of the
+album, and --like-words those that look like words, as cpar search does. Both ask the index
+of --index at the cloud, which sees neither the photo nor the words, but sees that you
+search. If --like names a photo of the album, the cloud also sees that its file is fetched.
+Photos must be in the index. An additional QUERY leaves out the photos that it does not
+find.
 
 ` + queries,
 		Example: `  $ cpar album search 'dog beach 2024 -party'
@@ -92,7 +93,7 @@ must be in the index. A QUERY in addition leaves out the photos that it does not
 			})
 		},
 	})
-	c.Flags().BoolVar(&f.fetch, "fetch", false, "fetch what other devices have added before")
+	c.Flags().BoolVar(&f.fetch, "fetch", false, "first fetch what other devices have added")
 	c.Flags().StringVar(&f.words, "vocabulary", "", "`file` with a vocabulary, instead of the one of an index; none for no vocabulary")
 	c.Flags().StringVar(&f.index, "index", "", indexUsage+", whose vocabulary applies, and which --like and --like-words ask")
 	c.Flags().StringVar(&f.photo, "like", "", "find photos like this one, a `file` or the path of a photo in the album")
@@ -102,8 +103,8 @@ must be in the index. A QUERY in addition leaves out the photos that it does not
 	return c
 }
 
-// suggestFolder prints a query for a folder of the album whose name is a word or
-// an argument of a query without result, if there is one.
+// suggestFolder prints a query for a folder of the album if a word or argument
+// of a query without results names that folder.
 func suggestFolder(cmd *cobra.Command, kept *album.Album, args []string) {
 	words := map[string]bool{}
 	for _, w := range append(strings.Fields(strings.Join(args, " ")), args...) {
@@ -150,7 +151,7 @@ func (f *albumSearchFlags) likeness(args []string) error {
 	if err != nil {
 		return err
 	}
-	f.like.keys, f.like.cloud, f.like.cloud.index = f.keys, f.cloud, f.index // the key is open now
+	f.like.keys, f.like.cloud, f.like.cloud.index = f.keys, f.cloud, f.index // the key is already open
 	a, err := f.like.asker(f.cmd)
 	if err != nil {
 		return err
@@ -229,8 +230,8 @@ func (f *albumSearchFlags) likePhoto(kept *album.Album) (func(*user.Owner) (*use
 	return f.like.photo(data, f.cmd.ErrOrStderr()), err
 }
 
-// vocabulary returns the vocabulary of a file, of the index that was named, or of
-// the only index with a vocabulary. It asks the cloud nothing.
+// vocabulary returns the vocabulary of a file, of the index that was named, or
+// of the only index with a vocabulary. It sends nothing to the cloud.
 func (f *albumSearchFlags) vocabulary() (*vocabulary.Vocabulary, error) {
 	named := f.cmd.Flags().Changed("index")
 	switch {

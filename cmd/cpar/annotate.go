@@ -44,7 +44,7 @@ type annotateFlags struct {
 }
 
 // These are the default maximum numbers of keywords per photo: maxKeywords for
-// keywords with probabilities, and maxWeights for keywords with mere weights,
+// keywords with probabilities, and maxWeights for keywords with weights only,
 // which have no threshold.
 const (
 	maxKeywords = 12
@@ -68,13 +68,13 @@ It prints the keywords, or writes them with --write:
   csv       into one file, --out, in the form of a manifest.csv
 
 Keywords from annotate are placed below a root "auto", and cpar never learns from them
-unless you accept them. Your own fields, keywords and dates stay unchanged. A keyword
-that you remove is not written again. cpar undo reverts a run, cpar runs lists runs. RAW
-and JPEG files of one shot share one annotation. In a folder, links to folders, and links to
-photos that are listed themselves, are left out. A link to any other photo is a photo.
+unless you accept them. Your own fields, keywords and dates stay unchanged. A keyword that
+you remove is not written again. cpar undo reverts a run, cpar runs lists runs. RAW and
+JPEG files of one shot share one annotation. In a folder, links to folders, and links to
+photos that are listed themselves, are left out. A link to any other photo counts as one.
 
-If ffmpeg is on the path, videos (MP4, MOV, M4V, MKV, WebM, AVI) get a sidecar, too. Five
-frames of each are asked about, and a keyword counts by its mean probability over them.
+If ffmpeg is on the path, videos (MP4, MOV, M4V, MKV, WebM, AVI) get a sidecar, too.
+annotate asks about five frames of each, and averages a keyword's probability over them.
 
 An interrupted run continues where it stopped: photos with known answers are recognised by
 their content, even after a move (--again asks again). If the same command continues it,
@@ -83,14 +83,14 @@ the answers and shows the changes. Without --write nothing is remembered.
 
 By default annotate uses likely keywords, at most twelve (--most, 0 for all). An index with
 a calibrated ranker (cpar build --profile learned or network, or --ranker calibrated) gives
-the probability that a keyword fits, learnt from your collection. Likely are keywords above
-a threshold such that of all keywords above it about two in three are right. --right asks
-for another share, --min-probability for a threshold. --json lists the others as "maybe".
---rare prefers rare keywords, which say more but are right less often. Without such a ranker
-the number is the weight W_t: ten neighbours that all have the keyword add up to about 9. To
-write such keywords, set their number with --most. Names of people are suggested only if the
-index was built with them. The owner's vocabulary (cpar words) is applied to keywords before
-they are printed or written.
+the probability that a keyword fits, learnt from your collection. Keywords are likely above
+a threshold that is set so that about two in three of them are right. --right asks for
+another share, --min-probability for a threshold. --json lists the others as "maybe".
+--rare prefers rare keywords, which say more but are right less often. Without such a
+ranker the number is the weight W_t: ten neighbours that all have the keyword add up to
+about 9. To write such keywords, set their number with --most. Names of people are
+suggested only if the index was built with them. The owner's vocabulary (cpar words) is
+applied to keywords before they are printed or written.
 
 A CLIP-like image network with its text half (--model and --text-model) also suggests
 words from outside your collection: everyday words, or the list in --words. They are
@@ -114,7 +114,7 @@ device has seen, or another index of your key than the one in use, annotate stop
 it sends anything (exit code 7). After building an index anew, name it once with --index.
 Schemes that show the cloud the distances must be allowed for the key (cpar key allow), and
 their indexes named each time. cpar card brings another device up to date. A reply that
-was tampered with is an error of its photo (exit code 7).
+was tampered with is an error for its photo (exit code 7).
 
 With --album, annotate fetches the photos of your album that have no keywords, and keeps
 its suggestions in the catalogue, where cpar album search finds them.

@@ -30,7 +30,7 @@ type maybe struct {
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
-	Keywords []rank.Keyword   `json:"keywords"` // likely keywords, the ones that --write writes
+	Keywords []rank.Keyword   `json:"keywords"` // likely keywords, which --write writes
 	Maybe    []maybe          `json:"maybe"`    // other keywords
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
@@ -216,8 +216,8 @@ func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	}
 }
 
-// printKeywords prints keywords, the most probable first. Their own order may
-// prefer rare ones, and weights have no other order.
+// printKeywords prints the most probable keywords first, because `words` may be
+// ordered to prefer rare ones. Keywords with weights keep their order.
 func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
 	words = slices.Clone(words)
 	slices.SortStableFunc(words, func(a, b rank.Keyword) int { return cmp.Compare(b.Probability, a.Probability) })

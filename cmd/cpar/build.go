@@ -62,18 +62,18 @@ them. build also reads the published data sets SAIAPR TC-12 (labels), IAPR TC-12
 descriptions), LabelMe, COCO, Open Images and the LEAR packs. cpar dataset inspect shows
 the format of a folder.
 
-With the default scheme, sealed, the cloud scores every photo and can read no score.
+With the default scheme, sealed, the cloud scores every photo but cannot read the scores.
 Schemes that show it the distances must be allowed for the key: cpar key allow.
 
 --profile chooses how photos are compared. network uses an image network and a projection
 learnt from your keywords. learned uses colours and textures and such a projection. paper
 uses colours and textures alone. clip uses a CLIP-like network with its text half (--model
-and --text-model), learns nothing from keywords, and lets cpar search find any word. The default is network, with the image network that
---model names (cpar model list has some) or the small one inside cpar, which needs twenty
-photos with keywords. Without an image network the default is learned if a hundred photos
-have keywords, otherwise paper. auto follows the recommendation of cpar tune. Profiles
-learned and network rank keywords by probability, and so does paper with --ranker
-calibrated.
+and --text-model), learns nothing from keywords, and lets cpar search find any word. The
+default is network, with the image network that --model names (cpar model list has some) or
+the small one inside cpar, which needs twenty photos with keywords. Without an image
+network the default is learned if a hundred photos have keywords, otherwise paper. auto
+follows the recommendation of cpar tune. Profiles learned and network rank keywords by
+probability, and so does paper with --ranker calibrated.
 
 Unusable photos are named, counted and left out, and the exit code is 0 because the index
 is complete without them. --strict stops at the first (exit code 3). Photos
@@ -83,8 +83,8 @@ interrupted build continues where it stopped. If --out holds an index, build sto
 code 3): cpar add updates an index, and --replace builds it anew and keeps its vocabulary.
 The old index stays complete until the new one is.
 
-The index is called as its folder, without .index, or as --name says. The name is stored
-encrypted, and cpar inspect --key shows it.`,
+The index has the name of its folder, without .index, or the name in --name. The name is
+stored encrypted, and cpar inspect --key shows it.`,
 		Example: `  $ cpar build photos/ --out family.index
   encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826, called family
@@ -308,8 +308,8 @@ func (f *buildFlags) checkOut(w io.Writer, key *user.Key, o *tune.Plan) error {
 }
 
 // checkReplaced refuses to replace an index unless the user passed --replace.
-// It then plans the new index with the old vocabulary. The manifest m is nil
-// if it cannot be read, and the key is nil in a dry run without one.
+// With --replace, it keeps the old vocabulary for the new index. The manifest m
+// is nil if it cannot be read, and the key is nil in a dry run without one.
 func (f *buildFlags) checkReplaced(w io.Writer, key *user.Key, m *cpar.Manifest, o *tune.Plan) error {
 	held, read := "an index that cannot be read", false
 	var old user.Label

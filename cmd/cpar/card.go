@@ -19,10 +19,11 @@ func cardCommand() *cobra.Command {
 		Short: "tell another device the newest generation of an index",
 		Long: `card prints one word that names the index in use with a key and its newest generation as
 seen by this device. A second device that is given the word refuses an older generation, a
-different one, and another index, as the first device does. If it has seen the index, the card
-replaces nothing until a generation that descends from both has been opened.
+different one, and another index, as the first device does. If the second
+device has seen the index, the card replaces nothing until a generation that descends from
+both has been opened.
 
-A new device without a card believes the first index that a cloud shows.`,
+A new device without a card trusts the first index that a cloud shows.`,
 		Example: `  $ cpar card --key family.key
   3a9d33fd4c9e228a4994b0d476c91826@4:9f86d081884c7d65…
   $ cpar card 3a9d33fd4c9e228a4994b0d476c91826@4:9f86d081884c7d65… --key family.key     (there)`,

@@ -62,7 +62,7 @@ thousand photos this takes about a minute.`,
 	c.Flags().StringVar(&f.page, "out", "cpar-demo.html", "write the page to this `file`")
 	c.Flags().StringVar(&f.Keep, "keep", "", "keep key, index, the server's data and log in this `folder`")
 	c.Flags().IntVar(&f.Keywords, "keywords", demo.Likely, "maximum number of keywords per photo")
-	c.Flags().StringVar(&f.cache, "cache", "", "keep features between runs in this `folder`, in the clear")
+	c.Flags().StringVar(&f.cache, "cache", "", "keep features between runs in this `folder`, unencrypted")
 	return writerFlags(c, &f.dryRun, &f.asJSON)
 }
 

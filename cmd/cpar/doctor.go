@@ -41,10 +41,10 @@ func doctorCommand() *cobra.Command {
 		Short: "check key, keyring, cloud, clock, index, formats, folders and space",
 		Long: `doctor checks everything that annotate needs (the key file and its permissions, the
 keyring, the cloud, the scopes of its token, its clock, the index in use, format versions,
-folders and their free space, cpar watch, and the image network) and prints a remedy for each problem. It
-changes nothing. It opens an encrypted key as other commands do, but without a terminal it
-asks for no passphrase and leaves the index unchecked. The exit code is that of the first
-failure. Warnings and notes do not count.
+folders and their free space, cpar watch, and the image network) and prints a remedy for
+each problem. It changes nothing. It opens an encrypted key as other commands do, but
+without a terminal it asks for no passphrase and leaves the index unchecked. The exit code
+is that of the first failure. Warnings and notes do not count.
 
 With --bench, doctor checks nothing. It times the arithmetic of this processor instead, in
 about ten seconds, in plain Go and with each set of vector instructions.`,

@@ -12,13 +12,13 @@ import (
 // maxEveryday is the maximum number of flags that --help shows without --all.
 const maxEveryday = 15
 
-// flagGroups lists flags that --help leaves out for commands with more than
-// maxEveryday flags. With --help --all, they appear under these headings.
 type flagGroup struct {
 	title string
 	flags []string
 }
 
+// flagGroups lists flags that --help leaves out for commands with more than
+// maxEveryday flags. With --help --all, they appear under these headings.
 var flagGroups = []flagGroup{
 	{"Key", []string{"slot", "new-key"}},
 	{"Cloud", []string{"token-file", "cloud-token-file", "cloud-ca", "cloud-cert", "cloud-cert-key"}},

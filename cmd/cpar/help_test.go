@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestHelpShowsFlagsOfEveryDay(t *testing.T) {
+func TestHelpShowsEverydayFlags(t *testing.T) {
 	var each func(c *cobra.Command)
 	each = func(c *cobra.Command) {
 		short := flagUsages(c)

@@ -100,10 +100,10 @@ func (f *runFlags) undone(cmd *cobra.Command, u immich.Undone) {
 	}
 	fmt.Fprintf(out, "run %s is undone: %s taken off photos, %s removed\n", u.Run, counted(u.Removed, "tag"), counted(u.Tags, "tag"))
 	if u.Gone > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s off already, or the photo is gone\n", were(u.Gone))
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s already off, or the photo is gone\n", were(u.Gone))
 	}
 	if u.Left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: Immich did not let go of %s\n", counted(u.Left, "tag"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: Immich refused to remove %s\n", counted(u.Left, "tag"))
 	}
 	if u.Kept > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: the API key may not remove %s without photos (tag.delete); Immich does so every night\n", counted(u.Kept, "tag"))

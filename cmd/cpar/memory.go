@@ -16,9 +16,9 @@ const (
 	// memory holds few pointers. A heap of up to smallHeap bytes is not worth
 	// collecting.
 	gcPercent, smallHeap = 30, 192 << 20
-	// enoughMemory and leastMemory bound the memory above which these commands
+	// maxLimit and minLimit bound the memory above which these commands
 	// collect all garbage at once.
-	enoughMemory, leastMemory = 512 << 20, 128 << 20
+	maxLimit, minLimit = 512 << 20, 128 << 20
 )
 
 // limitMemory makes a command collect all garbage beyond a limit, at most three
@@ -27,9 +27,9 @@ const (
 func limitMemory() (end func()) {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
-		most := uint64(enoughMemory)
+		most := uint64(maxLimit)
 		if free, known := indexdir.AvailableMemory(); known {
-			most = min(most, max(free/4*3, leastMemory))
+			most = min(most, max(free/4*3, minLimit))
 		}
 		debug.SetMemoryLimit(int64(most))
 	}

@@ -267,7 +267,7 @@ func (r *checkedModel) err(runtime string) error {
 func (r *checkedModel) print(out io.Writer) {
 	fmt.Fprintf(out, "embedding: %s\n", r.used.Embedding)
 	if r.used.From == "" {
-		fmt.Fprintln(out, "pictures: nothing says how they are prepared")
+		fmt.Fprintln(out, "pictures: their preprocessing is not defined")
 	} else {
 		fmt.Fprintf(out, "pictures: %s (%s)\n", wants(r.used.Preprocessing), sanitize.Text(r.used.From))
 	}

@@ -22,7 +22,7 @@ func TestModelNoteQuotesMeasurements(t *testing.T) {
 		if row == nil {
 			t.Errorf("docs/results.md has no row of profile %v", kind)
 		} else if _, err := fmt.Sscan(string(row[1]), &measured); err != nil || fmt.Sprintf("%.1f", measured) != fmt.Sprintf("%.1f", want) {
-			t.Errorf("profile %v finds %s, it is said to find %g", kind, row[1], want)
+			t.Errorf("docs/results.md states that profile %v finds %s, and the note states %g", kind, row[1], want)
 		}
 	}
 }

@@ -25,8 +25,8 @@ var errNoTerminal = errors.New("there is no terminal to ask on")
 // immediately and restores the terminal.
 func prompt(ctx context.Context, label string) (string, error) {
 	fd := int(os.Stdin.Fd())
-	// Use MakeRaw instead of term.ReadPassword, because it hides input before
-	// an interrupt can restore the terminal.
+	// Use MakeRaw, because an interrupt of term.ReadPassword would leave the
+	// terminal without echo.
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", hint.Add(hint.Kind(fmt.Errorf("asking for the passphrase: %w", errNoTerminal), cpar.ErrKey),

@@ -113,8 +113,8 @@ func undoCommand() *cobra.Command {
 that the run created. From files changed since, it removes exactly the keywords of the run,
 except those that you have accepted, and keeps all other changes.
 
---last names the last run before it undoes it. If that run wrote nothing, or is undone
-already, nothing happens (exit code 3): an older run is undone only by its id.
+--last prints the name of the last run before it undoes it. If that run wrote nothing, or
+is undone already, nothing happens (exit code 3): an older run is undone only by its id.
 
 cpar runs lists the runs. The same command continues an interrupted undo. Files that cannot
 be changed are named, and the exit code is 8.`,

@@ -66,8 +66,8 @@ func (f *likeFlags) words(ctx context.Context, a *asker, arguments ...string) (f
 	return func(o *user.Owner) (*user.Search, error) { return o.SearchWords(q, vectors) }, err
 }
 
-// photo returns a function that prepares a search for photos like one, given as the
-// bytes of its file. It describes the network in notes with --verbose.
+// photo returns a function that prepares a search for photos like the one in a
+// file. With --verbose, it describes the network in `notes`.
 func (f *likeFlags) photo(file []byte, notes io.Writer) func(*user.Owner) (*user.Search, error) {
 	return func(o *user.Owner) (*user.Search, error) {
 		if _, err := f.model.forOwner(o, notes); err != nil {
@@ -77,10 +77,10 @@ func (f *likeFlags) photo(file []byte, notes io.Writer) func(*user.Owner) (*user
 	}
 }
 
-// search opens the index and searches it. It calls prepare before it sends anything
-// that depends on the query. Function locate, which fetches identities, is called
-// before the request. After the reply, that download would tell the cloud whether
-// the reply was accepted.
+// search opens the index and searches it. It calls prepare before it sends
+// anything that depends on the query. It calls locate, which may download a
+// list of photos, before the request. After the reply, that download would tell
+// the cloud whether the reply was accepted.
 func (f *likeFlags) search(ctx context.Context, a *asker, prepare func(*user.Owner) (*user.Search, error), locate func(*device.Index) error) (found device.Found, err error) {
 	x, err := a.open(ctx, func(o *user.Owner) error {
 		_, err := prepare(o)
@@ -114,8 +114,9 @@ func shownOf[H interface{ Likely() bool }](f *likeFlags, hits []H, cut bool) (sh
 // mostUnlikely is the maximum number of hits to print if none of them is likely.
 const mostUnlikely = 3
 
-// printed returns the hits to print as text, and where to print them. If no hit is
-// likely, these are the most similar, on standard error because they are no result.
+// printed returns the hits to print as text, and where to print them. If no hit
+// is likely, these are the most similar, on standard error because they are not
+// a result.
 func printed[H any](cmd *cobra.Command, f *likeFlags, shown, hits []H) ([]H, io.Writer) {
 	if len(shown) > 0 || len(hits) == 0 {
 		return shown, cmd.OutOrStdout()
@@ -124,7 +125,7 @@ func printed[H any](cmd *cobra.Command, f *likeFlags, shown, hits []H) ([]H, io.
 	return hits[:min(len(hits), mostUnlikely, cmp.Or(f.most, mostUnlikely))], cmd.ErrOrStderr()
 }
 
-// paths returns the paths of the photos in --photos by record.
+// paths maps records of the index to paths of photos in --photos.
 func (f *likeFlags) paths(cmd *cobra.Command, a *asker, x *device.Index) (map[uint32]string, error) {
 	out := map[uint32]string{}
 	if len(f.photos) == 0 {

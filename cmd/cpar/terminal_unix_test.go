@@ -14,8 +14,8 @@ import (
 )
 
 // terminal answers each prompt of a command with a line, then checks the exit
-// code and that the terminal is restored. A line that tells what ^C does is a
-// prompt too.
+// code and that the terminal is restored. A line that explains ^C counts as a
+// prompt.
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: terminal CODE ANSWERS COMMAND…")

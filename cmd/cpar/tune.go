@@ -58,11 +58,11 @@ For each profile and ranker it prints, with 5 keywords per photo:
   cloud          time of a scan for one photo at a cloud of scheme capia, on one core
                  like yours
 
-It recommends the best harmonic mean of right and found, or the cheapest of several profiles whose
-difference may be chance. Profile network is tried with the network inside cpar or the one
-that --model names, and not with --model none. Profile clip is tried with --text-model. Projections are always tested on photos
-that they were not learnt from. tune uses at most 4000 photos and takes minutes for a few
-thousand.`,
+It recommends the best harmonic mean of right and found, or the cheapest of several
+profiles whose difference may be chance. Profile network is tried with the network inside
+cpar or the one that --model names, and not with --model none. Profile clip is tried with
+--text-model. Projections are always tested on photos that they were not learnt from. tune
+uses at most 4000 photos and takes minutes for a few thousand.`,
 		Example: `  $ cpar tune photos/ --model mobilenetv2-12.onnx
   $ cpar build photos/ --profile auto --out family.index      (tune, and build what it recommends)`,
 		Args: oneArg("the folder of a collection"),

@@ -60,14 +60,16 @@ the next cpar add learns from them. Rejected keywords are not suggested again.
 The page is part of this program and loads nothing from a network. It listens only on
 127.0.0.1. The printed address ends in a secret, which the page removes from the address
 bar at once. Anyone with the secret can see the photos below the folders, write keywords
-and change the vocabulary, so do not pass it on. End the page with ^C, which makes the secret worthless.
+and change the vocabulary, so do not pass it on. ^C ends the page, and then the secret is
+worthless.
 
 --album shows the album of cpar album instead of folders: a timeline with search, which
 runs on this device, and the keywords, which you can edit for many photos at once. The
 cloud sees which encrypted part of thumbnails is fetched when you first look at a month.
---prefetch fetches the parts of whole years before, and hides that. With --index, Enter
-also finds photos that look like the words, tagged or not, and each photo offers those like
-it. The cloud sees that you search, but neither the words nor what is found.
+--prefetch fetches the parts of whole years in advance, which hides this. With --index,
+Enter also finds photos that look like the words, tagged or not, and each photo offers a
+search for others like it. The cloud sees that you search, but neither the words nor the
+results.
 
 Without photos that have keywords, --own-words shows words of the image network's own
 vocabulary. It needs neither an index nor a cloud. Writing needs a key (cpar init).`,
@@ -178,7 +180,7 @@ func (f *uiFlags) ofAlbum(cmd *cobra.Command) error {
 	return f.serve(cmd, o)
 }
 
-// seeker finds photos by likeness. It sends nothing before the first search.
+// seeker returns a search by likeness that sends nothing before its first use.
 func (f *uiFlags) seeker(cmd *cobra.Command) (ui.Seeker, error) {
 	like := likeFlags{askFlags: f.askFlags, half: f.words}
 	if err := like.half.findHalf(); err != nil {

@@ -51,20 +51,21 @@ func watchCommand() *cobra.Command {
 		Use:   "watch FOLDER…",
 		Short: "annotate new photos as they arrive",
 		Long: `watch annotates photos as they arrive in folders, as cpar annotate --write does, until ^C
-ends it, and then prints how many. It writes sidecars, or into JPEG files with --write embedded.
-It begins with the photos that are there, except those that this device has annotated before.
+ends it, and then prints how many. It writes sidecars or, with --write embedded, into JPEG
+files. It begins with the photos that are there, except those that this device has
+annotated before.
 
 A photo is annotated once it has settled: the size and time of its files have not changed
-for some seconds (--settle), and a JPEG file has its end. A photo is annotated once, even
+for some seconds (--settle), and a JPEG file has its end. No photo is annotated twice, even
 if watch is killed and restarted, the index changes or the run is undone. The photos of a
 burst form one run (cpar runs, cpar undo). A photo that cannot be written is tried again.
 
 The cloud sees when photos arrive and how many, as it does with cpar annotate. It does not
 see how many keywords were written, because requests never wait for writing.
 
-watch reacts to events of the file system. On network drives, whose events do not tell
-of other machines, it looks at the folders every minute (--every). --poll does so anywhere.
---only-on-power and --hours let photos wait.
+watch reacts to events of the file system. On network drives, whose events do not
+report changes by other machines, it looks at the folders every minute (--every), as --poll
+does anywhere. --only-on-power and --hours make photos wait.
 
 --install prints how to start watch with your session: a systemd user unit, a launch agent
 of macOS or a scheduled task of Windows. It installs nothing. cpar doctor shows the state
@@ -244,8 +245,8 @@ func (f *watchFlags) printResult(cmd *cobra.Command, r library.Result) {
 	}
 }
 
-// tellEmpty names each photo once that stays empty for a minute, because watch
-// waits for its content.
+// tellEmpty reports photos that stay empty for a minute, each once, because
+// watch waits for their content.
 func (f *watchFlags) tellEmpty(cmd *cobra.Command) {
 	told := map[string]bool{}
 	for {

@@ -71,7 +71,7 @@ func TestWatchAnnotatesEachPhotoOnce(t *testing.T) {
 		t.Errorf("%d files were written, and %d sidecars are there, for %d photos", written, len(h.sidecars()), photos)
 	}
 	if out, _ := h.cpar(0, "doctor", "--key", "k"); bytes.Contains(out, []byte(" watch ")) {
-		t.Errorf("ended, and not forgotten:\n%s", out)
+		t.Errorf("doctor still lists a watch that has ended:\n%s", out)
 	}
 
 	// Nothing is left to do, not even after an undo.
@@ -87,7 +87,7 @@ func TestWatchAnnotatesEachPhotoOnce(t *testing.T) {
 		h.cpar(0, "undo", r.ID)
 	}
 	if photos, others := h.contents(); !maps.Equal(photos, before) || len(others) > 0 {
-		t.Error("undo has not taken back all")
+		t.Error("undo has not reverted everything")
 	}
 	w = h.start(args...)
 	time.Sleep(2 * time.Second)

@@ -27,15 +27,17 @@ const (
 	blobDraws = 5 // guesses for each photo among candidates that look alike
 
 	// These sizes are public constants of kopia's format. A pack begins with
-	// packPreamble random bytes, each content grows by sealOverhead, and at least
-	// one random byte pads both to a multiple of packPage. A shorter index follows.
+	// packPreamble random bytes. Each content grows by sealOverhead, and at least
+	// one random byte pads the two to a multiple of packPage. An index shorter
+	// than a page follows.
 	packPreamble, sealOverhead, packPage = 32, 28, 4096
 )
 
 // pages returns the number of pages in the pack of a photo that is added alone.
 func pages(size int64) int64 { return (packPreamble+size+sealOverhead)/packPage + 1 }
 
-// A watchingStore records what the server learns about photos from packs.
+// A watchingStore counts what the server sees of packs: pages written and bytes
+// of contents read.
 type watchingStore struct {
 	blobs.Store
 	pages, read int64
@@ -57,8 +59,8 @@ func (w *watchingStore) Get(ctx context.Context, name string, offset, length int
 	return w.Store.Get(ctx, name, offset, length)
 }
 
-// blobs adds photos for requests to an album one at a time, and then fetches
-// them one at a time.
+// blobs adds test photos to an album one at a time, and then fetches them one
+// at a time.
 func (r *run) blobs(ctx context.Context) error {
 	if r.c.Files == nil {
 		return nil
@@ -109,8 +111,9 @@ func (r *run) blobs(ctx context.Context) error {
 	return nil
 }
 
-// byLooks guesses at random among the candidates that look as the server saw
-// each photo. seen holds the server's observations by the number of the photo.
+// byLooks guesses each photo at random among the candidates that look the same
+// to the server. seen[i] is the server's observation of photo i, and looks[i]
+// is the observation that candidate i would cause.
 func byLooks(attack string, seen map[int]int64, looks []int64) Row {
 	alike := map[int64][]int{}
 	for i, l := range looks {

@@ -35,7 +35,8 @@ func TestSizesTellPhotosApart(t *testing.T) {
 	if r := all["blob-fetched"]; r.Success != 1 || r.Trials != 6*blobDraws {
 		t.Errorf("%+v", r)
 	}
-	// The largest of the six is told, and the others look like nine candidates.
+	// The largest of the six is identified, and the others look like nine
+	// candidates.
 	if r := all["blob-added"]; r.Success < 1./6 || r.Success > 0.5 || r.Trials != 6*blobDraws || r.Baseline != 1./12 {
 		t.Errorf("%+v", r)
 	}

@@ -18,13 +18,14 @@ import (
 // This file guesses which of C cells (hidden clusters of records) a request
 // selects. A request has a slot for each cell. The cloud measures how far the
 // 64-bit words of each slot and of the reply deviate from uniform. It guesses
-// the cell with the largest deviation. If it supplied photos itself, it guesses
-// the cell of the most similar request for these photos.
+// the cell with the largest deviation. If it supplied photos itself, it knows
+// some requests for each cell, and guesses the cell whose known requests are
+// most similar on average.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// maxAsked bounds the photos whose cells the cloud knows. It guesses the
-	// cells of equally many.
+	// maxAsked bounds the number of photos whose cells the cloud knows, and the
+	// number of photos whose cells it guesses.
 	maxAsked = 60
 )
 
@@ -92,8 +93,9 @@ func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, err
 	return append(cellSpreads(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
 }
 
-// cellSpreads returns two mean squares per slot: of the cell's coordinates as
-// coefficients, and of their blocks as evaluations.
+// cellSpreads returns two measurements per slot: the mean square of its
+// coordinates as coefficients, and the sum of the mean squares of its blocks as
+// evaluations.
 func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	ring := p.Ring()
 	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
@@ -136,7 +138,7 @@ func guessCells(views [][][]float64) []Row {
 	unlike, learnt := 0, 0
 	for _, photo := range views[half:] {
 		for c, seen := range photo {
-			if maxUnlike(seen, clusters) == c {
+			if leastUniform(seen, clusters) == c {
 				unlike++
 			}
 			if classes.nearest(seen) == c {
@@ -149,19 +151,19 @@ func guessCells(views [][][]float64) []Row {
 	return []Row{proportion("cluster-by-place", scheme, 0, unlike, trials, chance), proportion("cluster-learnt", scheme, half*clusters, learnt, trials, chance)}
 }
 
-func maxUnlike(seen []float64, clusters int) (place int) {
+func leastUniform(seen []float64, clusters int) (cell int) {
 	far := func(c int) float64 { return math.Abs(seen[2*c] - 1./3) }
 	for c := range clusters {
-		if far(c) > far(place) {
-			place = c
+		if far(c) > far(cell) {
+			cell = c
 		}
 	}
-	return place
+	return cell
 }
 
 type classes struct {
-	unit  []float64
-	means [][]float64
+	deviations []float64
+	means      [][]float64
 }
 
 func learnClasses(known [][][]float64) classes {
@@ -179,7 +181,7 @@ func learnClasses(known [][][]float64) classes {
 		out.means = append(out.means, mean)
 	}
 	for _, x := range columns {
-		out.unit = append(out.unit, math.Sqrt(max(stat.PopVariance(x, nil), math.SmallestNonzeroFloat32)))
+		out.deviations = append(out.deviations, math.Sqrt(max(stat.PopVariance(x, nil), math.SmallestNonzeroFloat32)))
 	}
 	return out
 }
@@ -188,7 +190,7 @@ func (c classes) nearest(seen []float64) int {
 	squares := make([]float64, len(c.means))
 	for i, mean := range c.means {
 		for j, x := range seen {
-			d := (x - mean[j]) / c.unit[j]
+			d := (x - mean[j]) / c.deviations[j]
 			squares[i] += d * d
 		}
 	}

@@ -22,22 +22,22 @@
 //	link-refusals refusals.go  are two requests for one photo?      known: which altered replies were refused
 //	cluster-…     cell.go      which hidden cell is asked?          known: nothing, or k requests' cells
 //	word-or-photo word.go      is a request for a word or a photo?  known: 2k requests and their kinds
-//	rollback-…    offers.go    is an old or mixed generation taken? known: all generations
-//	downgrade-…   offers.go    is another format or scheme taken?   known: the index
-//	fork-by-card  trust.go     is a branch taken after its card?    known: its card
-//	branch-17     trust.go     is a long branch a successor?        known: all generations
-//	key-swap      trust.go     is another key taken?                known: the passphrase
-//	traffic-…     traffic.go   did a run find keywords?             known: a run without
+//	rollback-…    offers.go    is an old or mixed version accepted? known: all generations
+//	downgrade-…   offers.go    is another format accepted?          known: the index
+//	fork-by-card  trust.go     is a branch accepted after its card? known: its card
+//	branch-17     trust.go     is a long branch accepted?           known: all generations
+//	key-swap      trust.go     is another key accepted?             known: the passphrase
+//	traffic-…     traffic.go   did a run find keywords?             known: a run without keywords
 //	blob-…        blobs.go     which photo was added or fetched?    known: k candidates' sizes
 //	key-by-scores keyscores.go S, without a lattice                 known: k records' vectors
 //	nearest-…     lll.go       which records are similar, by LLL    known: nothing, not even a request
 //
 // Attacks key-by-scores and nearest-… concern profiles "learned" and "network"
-// (learnt.go). An attacker also approximates the distances of these profiles by
-// stand-ins.
+// (learnt.go). The distances of these profiles are secret, so the attacker also
+// tries other distances in their place.
 //
 // The photos are from the paper's evaluation. An attacker computes the vectors
-// of known photos by running the program on photos of their own. The projection
+// of known photos by running the program on photos of its own. The projection
 // from features to vectors is the owner's secret. Only attacks that assume
 // known vectors may use it.
 //

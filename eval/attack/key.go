@@ -133,9 +133,9 @@ func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 // square is `typical`.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
-	// Without known plaintext, the attacker searches for short combinations of
-	// the ciphertexts. The rows of S are such combinations, because they give
-	// elements of w·V + e. The elements of z are shortest.
+	// Without known plaintext, the attacker searches for short combinations of the
+	// ciphertexts. The rows of S are such combinations, because they give elements
+	// of w·V + e. Of these elements, those in z are the smallest.
 	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},

@@ -18,10 +18,10 @@ import (
 //
 // A record is C = S⁻¹·A with A = w·V + e, where V is its vector, w =
 // 2^DistanceShift is the plaintext scale, and e is noise. A request is t = Sᵀ·T
-// with T = w·V_s + e_s. Therefore ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. Known
-// vectors give the requests (request.go), whose projected features z_s and
-// secret scale r_s are integers. The remainder ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in
-// units of w,
+// with T = w·V_s + e_s. Therefore ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. With
+// known vectors, the attacker recovers the requests (request.go), whose
+// projected features z_s and secret scale r_s are integers. The remainder ⟨A,
+// T⟩ − w²·⟨V, V_s⟩ is, in units of w,
 //
 //	⟨e, V_s⟩ + ⟨V, e_s⟩ + (a multiple of r_s) + (a constant)
 //

@@ -12,8 +12,8 @@ import (
 // has the keyword. The baseline guesses the most common keyword for every
 // record.
 
-// keywordByFrequency guesses the keywords of known records that replies contain
-// about as often. Half of the records are known, which is more than a public
+// keywordByFrequency lets the known records vote that occur in about as many
+// replies. Half of the records are known, which is more than a public
 // collection would reveal.
 func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 	count := make([]int, v.Records)

@@ -279,7 +279,8 @@ func (l *learnedAttack) nearest(context.Context) error {
 const (
 	// latticeDim is a dimension in which lattice reduction takes seconds.
 	latticeDim = 64
-	// latticeShare is the number of ciphertexts divided by their 64-bit words.
+	// latticeShare is the number of ciphertexts divided by the number of 64-bit
+	// words in each.
 	latticeShare = 1.9
 )
 

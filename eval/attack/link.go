@@ -11,11 +11,11 @@ import (
 )
 
 // Linking: are two requests for one photo? The cloud compares each new request
-// with one request in its log. This is the request for the same photo, if
-// logged, or else any. The cloud answers yes if the two are more similar than
-// 999 of 1,000 pairs in the log. It needs neither photos nor the key. Half of
-// the new requests are for photos in the log, so a random answer is right half
-// of the time.
+// with one request in its log. This is the request for the same photo if the
+// log contains it, and an arbitrary one otherwise. The cloud answers yes if the
+// two are more similar than 999 of 1,000 pairs in the log. It needs neither
+// photos nor the key. Half of the new requests are for photos in the log, so a
+// random answer is right half of the time.
 const linkQuantile = 0.999
 
 // A similarity compares requests. Field `compare` returns larger values for

@@ -32,9 +32,9 @@ import (
 const modulusBits = 58
 
 // A differenceRows holds the differences of all records from the first,
-// prepared for lattice reduction. A column c is a record. The value of an
-// element in it is Σ weight[p]·rows[p][c], where weight[p] is the element's
-// value at pivot p.
+// prepared for lattice reduction. Column c belongs to record c+1. The value of
+// an element there is Σ weight[p]·rows[p][c], where weight[p] is the element's
+// value in column pivots[p].
 type differenceRows struct {
 	rows   [][]uint64
 	pivots []int
@@ -231,8 +231,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger is the factor by which elements in a reduced basis are shorter
-// than the longest vector, at least.
+// muchLonger is a lower bound on the ratio of the longest vector in a reduced
+// basis to the vectors that are elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

@@ -36,7 +36,7 @@ func TestChangedCopy(t *testing.T) {
 	}
 	for i := range plain {
 		if same, other := off(plain[i], copies[i]), off(plain[1-i], copies[i]); same == 0 || same >= other {
-			t.Errorf("photo %d: its copy is %.3f away, that of the other %.3f", i, same, other)
+			t.Errorf("the copy of photo %d is %.3f from it and %.3f from the other photo", i, same, other)
 		}
 	}
 	if _, err := changedCopy(dataset.Photo{Path: t.TempDir()}); !errors.Is(err, cpar.ErrInput) {

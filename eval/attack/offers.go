@@ -121,8 +121,8 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// `fork` updates the first generation differently from the second
-	// generation. `weak` is an index that reveals distances.
+	// `fork` is another successor of the first generation than generations[1].
+	// `weak` is an index that reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex
 	devices     int

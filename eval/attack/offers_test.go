@@ -38,7 +38,7 @@ func TestRefusalsLinkNothing(t *testing.T) {
 		defer r.sealed.Close()
 		return r.tamper(t.Context())
 	})
-	if link, other := all["link-refusals"], all["refusal-unforeseen"]; link.Success != 0.5 || link.Trials != 40 || other.Success != 0 || other.Trials != 60*liesTold {
+	if link, other := all["link-refusals"], all["refusal-unforeseen"]; link.Success != 0.5 || link.Trials != 40 || other.Success != 0 || other.Trials != 60*tamperingCount {
 		t.Errorf("sealed: %+v", all)
 	}
 	told := make([]tampering, 40)

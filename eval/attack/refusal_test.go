@@ -46,7 +46,7 @@ func TestRefusalsRevealNothing(t *testing.T) {
 			}
 			for name, lie := range alterations(p, rand.New(rand.NewPCG(uint64(i), 9))) {
 				if err := answeredWith(t, s, v, p, lie); !errors.Is(err, cpar.ErrCloud) {
-					t.Errorf("careful %v, %d cells, photo %d, %s: the owner takes it: %v", careful, opt.Cells, i, name, err)
+					t.Errorf("careful %v, %d cells, photo %d, %s: the owner accepts it: %v", careful, opt.Cells, i, name, err)
 				}
 			}
 		}

@@ -18,8 +18,8 @@ import (
 // observes which replies the owner refuses. It then links requests with the
 // same pattern of refusals.
 const (
-	liesTold  = 16
-	maxLiedTo = 100
+	tamperingCount = 16
+	maxTampered    = 100
 )
 
 type tampering struct {
@@ -27,10 +27,10 @@ type tampering struct {
 	altersReply bool
 }
 
-// tamperings returns alterations, the same for all photos. The first alteration
-// changes nothing. Most alterations add half a unit to one record's score,
-// which changes all ciphertext words of the record's group (records that share
-// ciphertexts).
+// tamperings returns alterations of replies, which are the same for all photos.
+// The first alteration changes nothing. Most alterations add half a unit to one
+// record's score, which changes all ciphertext words of the record's group
+// (records that share ciphertexts).
 func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()
@@ -41,7 +41,7 @@ func tamperings(p lattice.Params, records int) []tampering {
 	}
 	toWord(1)
 	toWord(unit / 2)
-	for len(out) < liesTold {
+	for len(out) < tamperingCount {
 		e, record := make([]uint64, k), rng.IntN(records)
 		e[record%k] = unit / 2
 		ring.EvaluateFolded(e)
@@ -55,7 +55,7 @@ func tamperings(p lattice.Params, records int) []tampering {
 	return out
 }
 
-func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature.Vectors, told tampering) (bool, error) {
+func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature.Vectors, change tampering) (bool, error) {
 	pending, q, err := owner.Request(f, owner.DefaultParams())
 	if err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature
 	if err != nil {
 		return false, err
 	}
-	told.alter(reply.Words)
+	change.alter(reply.Words)
 	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(c.params, nil, 0)})
 	if errors.Is(err, cpar.ErrCloud) {
 		return true, nil
@@ -78,26 +78,26 @@ func (r *run) tamper(ctx context.Context) error {
 		return err
 	}
 	cloud := t.Cloud.(*sealedCloud)
-	refuses := func(ctx context.Context, f *feature.Vectors, told tampering) (bool, error) {
-		return cloud.refuses(ctx, t.Owner.(*indexOwner).Owner, f, told)
+	refuses := func(ctx context.Context, f *feature.Vectors, change tampering) (bool, error) {
+		return cloud.refuses(ctx, t.Owner.(*indexOwner).Owner, f, change)
 	}
-	photos := measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)])
+	photos := measure.FeaturesOf(r.c.Test[:min(2*maxTampered, len(r.c.Test)/2*2)])
 	return r.record(linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos))
 }
 
 // linkRefusals requests all photos, half of them twice, and applies every
-// tampering to each reply. One row counts the requests that are linked by
-// refusals. The other counts outcomes that the cloud did not predict, because
-// only such outcomes reveal anything.
-func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Vectors, tampering) (bool, error), lies []tampering, photos []*feature.Vectors) ([]Row, error) {
+// tampering to each reply. One row judges the links that refusals suggest. The
+// other counts outcomes that the cloud did not predict, because only such
+// outcomes reveal anything.
+func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Vectors, tampering) (bool, error), changes []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)
 	views := make([]*Observation, len(asked))
 	var surprises atomic.Int64
 	if err := measure.Each(ctx, len(asked), func(i int) error {
 		views[i] = new(Observation)
-		for k, l := range lies {
-			refused, err := refuses(ctx, asked[i], l)
+		for k, change := range changes {
+			refused, err := refuses(ctx, asked[i], change)
 			if err != nil {
 				return fmt.Errorf("altering replies for photo %d: %w", i, err)
 			}
@@ -105,7 +105,7 @@ func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Ve
 			if refused {
 				views[i].Scores[k] = 1
 			}
-			if refused != l.altersReply {
+			if refused != change.altersReply {
 				surprises.Add(1)
 			}
 		}
@@ -119,7 +119,7 @@ func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Ve
 	right := newLinker(by, views[:half]).right(views[2*half:], views[half:2*half])
 	scheme := cpar.SchemeSealed.String()
 	return []Row{
-		proportion(by.name, scheme, len(lies), right, 2*half, 0.5),
-		proportion("refusal-unforeseen", scheme, len(lies), int(surprises.Load()), len(asked)*len(lies), 0),
+		proportion(by.name, scheme, len(changes), right, 2*half, 0.5),
+		proportion("refusal-unforeseen", scheme, len(changes), int(surprises.Load()), len(asked)*len(changes), 0),
 	}, nil
 }

@@ -34,10 +34,10 @@ const (
 	maxLinked     = 200
 	planeRequests = 20
 	// maxOPE bounds the number of records in the attack on order ciphertexts,
-	// because these do not depend on the number.
+	// which do not depend on it.
 	maxOPE = 800
 	// Attacks with fewer than manyDraws known records or requests average over
-	// several random choices of these.
+	// several choices of them.
 	manyDraws = 100
 	picks     = 500
 )
@@ -54,7 +54,7 @@ var (
 )
 
 // Run attacks an index of c.Train with requests for c.Test, in schemes cpar,
-// ivf, capia, sealed and the schemes of o.More. Errors wrap cpar.ErrInput.
+// ivf, capia, sealed and the schemes of o.More.
 func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	if len(c.Train) < 2 || len(c.Test) < 4 {
 		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to request; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))

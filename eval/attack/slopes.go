@@ -29,10 +29,10 @@ import (
 // fraction of two integers from 1,024 to 2,047. Rounding dominates the error: a
 // logarithm is off by up to ½, and it is multiplied by a histogram bin of up to
 // 2¹⁸. On Corel-5k about sixteen fractions are within this error, too many for
-// two requests. Each further request fits one wrong r_s in forty, so three or
-// four requests are enough. Slopes give the r_s up to a common factor, and
-// usually only one factor puts them in range. Twenty records do as well as
-// 4,500, because rounding does not average out.
+// two requests. Each further request is consistent with one wrong r_s in forty,
+// so three or four requests are enough. Slopes give the r_s up to a common
+// factor, and usually only one factor puts them in range. Twenty records do as
+// well as 4,500, because rounding does not average out.
 //
 // The effect of rounding can be removed if many photos are requested more than
 // once. The effect is a combination of 48 columns, the records' histogram bins,

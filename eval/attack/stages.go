@@ -137,8 +137,8 @@ func upTo(list []int, most int) []int {
 	return slices.DeleteFunc(slices.Clone(list), func(k int) bool { return k > most })
 }
 
-// matching matches records to photos, once by some requests and once by all
-// requests. It also matches half of the records to all photos.
+// matching matches records to photos by all requests. For the first scheme, it
+// also uses fewer requests, and matches half of the records to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	scores := v.scores()
 	seen := []int{len(scores)}

@@ -71,7 +71,7 @@ type scoreCloud struct {
 
 // openCloud opens an index folder as the cloud does. An index with scheme cpar
 // holds the same records as capia and, if it has cells, as ivf. It can be
-// observed as either. The caller must keep `files` open.
+// observed as any of these. The caller must keep `files` open.
 func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	m := files.Manifest()
 	x, err := score.Load(m, files.Segments())

@@ -12,11 +12,11 @@ import (
 
 // Words: does a request search for a word or annotate a photo? The cloud
 // measures the lengths of a request and its reply, and how far their words
-// deviate from uniform. It knows maxWords requests of each kind, and guesses the
-// kind of the most similar ones.
+// deviate from uniform. It knows maxWords requests of each kind, and guesses
+// the kind whose known requests are most similar on average.
 
-// maxWords bounds the requests of each kind that the cloud knows. It guesses as
-// many.
+// maxWords bounds the number of requests of each kind that the cloud knows, and
+// the number of requests that it guesses.
 const maxWords = 60
 
 func (r *run) words(ctx context.Context) error {

@@ -62,11 +62,11 @@ func MeasureBaselines(ctx context.Context, l *measure.Lab, n int) (*Baselines, e
 	out := &Baselines{Skipped: []string{}}
 	_, short, err := syntheticProfile(ctx, n, l.Progress)
 	if err != nil {
-		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
+		return nil, fmt.Errorf("fitting a profile to synthetic photos: %w", err)
 	}
 	made := syntheticPhotos(n + peerRequests)
 	if err := out.measure(ctx, &measure.Corpus{Train: made[:n], Test: made[n:]}, short, l.Progress); err != nil {
-		return nil, fmt.Errorf("made photos: %w", err)
+		return nil, fmt.Errorf("synthetic photos: %w", err)
 	}
 	some := c.Train[:min(len(c.Train), growthBase)]
 	long, err := profile.Fit(ctx, profile.Paper, measure.FeaturesOf(some), measure.Keywords(some), profile.Options{Progress: l.Progress})
@@ -101,7 +101,7 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 	}
 	defer s.Close()
 	p := &baselineRun{out: out, session: s, vectors: measure.VectorsOf(s.Owner, c, peerRequests)}
-	if err := p.lay(b, len(c.Train)); err != nil {
+	if err := p.prepare(b, len(c.Train)); err != nil {
 		return err
 	}
 	stages := []func(context.Context) error{p.sealed, p.bgv, p.scan, p.flann, p.hnsw, p.faiss}
@@ -131,7 +131,7 @@ func (out *Baselines) skip(err error) bool {
 	return true
 }
 
-func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
+func (p *baselineRun) prepare(b *user.Builder, n int) (err error) {
 	if p.Integers, err = measure.IntegersOf(b, n, p.vectors); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func MeasureUnitCosts(ctx context.Context, n Need, progress user.Progress) (Unit
 	made := syntheticPhotos(growthBase)
 	fit, err := profile.Fit(ctx, p, measure.FeaturesOf(made), measure.Keywords(made), profile.Options{Progress: progress})
 	if err != nil {
-		return UnitCosts{}, fmt.Errorf("fitting a profile to made photos: %w", err)
+		return UnitCosts{}, fmt.Errorf("fitting a profile to synthetic photos: %w", err)
 	}
 	return unitCosts(ctx, made, user.Options{Scheme: n.Scheme, Fitted: fit, Cells: n.cells(), Progress: progress}, CapacityRecords)
 }

@@ -41,8 +41,8 @@ const (
 //
 // There are two spaces, both with squared L2 distance. jl1296 holds the
 // integers of the Johnson-Lindenstrauss projection of a photo's 864 levels
-// (quantised features). pca64 holds the first 64 principal components of these
-// levels.
+// (quantised features). pca64 holds the first 64 principal components of the
+// features before quantisation.
 //
 // Everything runs on one core, one request at a time. FLANN is C++, compiled
 // with -O3 from its headers. Our forest is plain Go. Both use float32. The
@@ -97,9 +97,8 @@ type FLANNEqual struct {
 	TimeOverFLANN   float64 `json:"time_over_flann"`
 }
 
-// A FLANNPrice is the time of the encrypted forest, divided by the time of
-// FLANN's fastest search at equal recall or of the same plaintext search at
-// equal visits.
+// A FLANNPrice is the time of an encrypted search, divided by FLANN's time at
+// equal recall or by the time of the same plaintext search at equal visits.
 type FLANNPrice struct {
 	At        string     `json:"at"`
 	Encrypted FLANNCurve `json:"encrypted"`
@@ -119,8 +118,7 @@ func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.
 }
 
 // MeasureFLANN compiles FLANN's driver and runs it and our forests over the
-// vectors of session s. It then runs the encrypted forest of s. Errors wrap
-// cpar.ErrInput.
+// vectors of session s. It then runs the encrypted forest of s.
 func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progress) (*FLANN, error) {
 	if s.Twin == nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)

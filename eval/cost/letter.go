@@ -29,9 +29,9 @@ const (
 // letter), from building an index to reading replies.
 type Letter struct {
 	Boxes []LetterBox `json:"boxes"`
-	// Place is the share of places in the results with the same record in the
-	// encrypted and the plaintext search, over all requests at AP-10 and AP-100
-	// (10 and 100 percent of the records visited).
+	// Place is the share of ranks at which the encrypted and the plaintext search
+	// return the same record, over all requests at AP-10 and AP-100 (10 and 100
+	// percent of the records visited).
 	Place float64 `json:"place_agreement"`
 	// Pruned is the number of sides that the search skipped.
 	Pruned int `json:"pruned_planes"`
@@ -287,9 +287,9 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	return nil
 }
 
-// product adds the operations that replace the boxes in the product. It uses
-// one vector for both distances and folds requests. Inner products are
-// calculated here, not counted.
+// product adds the operations that replace the boxes in the product. The
+// product uses one vector for both distances and folds requests. Inner products
+// are calculated here, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()

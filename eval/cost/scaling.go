@@ -21,7 +21,7 @@ const (
 type ScalingRow struct {
 	Records    int     `json:"n"`
 	Kind       string  `json:"images"`
-	Build      float64 `json:"build_s"` // from features to the encrypted index
+	Build      float64 `json:"build_s"` // PCA, vectors, forest and encryption
 	PCA        float64 `json:"pca_s"`
 	Forest     float64 `json:"forest_s"`
 	Encrypt    float64 `json:"encrypt_s"`

@@ -55,10 +55,10 @@ func timeBatches(ctx context.Context, out []SealedBatch, made []user.Photo, n in
 	mod48.AtEachLevel(func(kernels string) {
 		var scans, reads [2][]int64
 		err = errors.Join(err, measure.WithoutGC(func() error {
-			x, err := sealed.Load(s.Manifest, s.Files.Segments()) // keeps sums that depend on the kernels
+			x, err := sealed.Load(s.Manifest, s.Files.Segments()) // loaded again, because it keeps sums that depend on the kernels
 			for round := 0; err == nil && round < 2*scanRounds; round++ {
 				opt.Progress.Report("scans", round, 2*scanRounds)
-				runtime.GC() // earlier replies
+				runtime.GC() // frees earlier replies
 				begun := time.Now()
 				_, err = x.Annotate(ctx, 1, requests[:[]int{1, costBatch}[round%2]])
 				scans[round%2] = append(scans[round%2], time.Since(begun).Nanoseconds())

@@ -121,7 +121,7 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 	out := new(SealedTargets)
 	made, fit, err := syntheticProfile(ctx, plan.Paper, l.Progress)
 	if err != nil {
-		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
+		return nil, fmt.Errorf("fitting a profile to synthetic photos: %w", err)
 	}
 	if err := out.Update.measure(ctx, made, fit, plan, l.Progress); err != nil {
 		return nil, fmt.Errorf("adding a photo to %d: %w", plan.Update, err)

@@ -22,7 +22,7 @@ func TestLocalMovesLessFromTheCrossing(t *testing.T) {
 	}
 	h.Local = h.Sealed / 2
 	if got := h.Crossing(1000); got != 0 {
-		t.Errorf("local moves less at once, but %d requests are said", got)
+		t.Errorf("local moves fewer bytes from the start, but Crossing returns %d", got)
 	}
 	for _, r := range h.Rows() {
 		if r.Sealed < r.SealedStored || r.Local != r.LocalStored {

@@ -38,8 +38,8 @@ func TestKyber(t *testing.T) {
 	}
 }
 
-// Documented for uSVP by malb/lattice-estimator, estimator/lwe_primal.py, for
-// secrets in {0, 1} of deviation ½.
+// The values for uSVP are documented by malb/lattice-estimator
+// (estimator/lwe_primal.py), for secrets in {0, 1} with standard deviation ½.
 func TestSmallSecrets(t *testing.T) {
 	for _, c := range []struct {
 		lwe      LWE

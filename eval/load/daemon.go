@@ -99,7 +99,7 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-time.After(startPatience):
-		err = errors.New("it says nothing")
+		err = errors.New("it printed no address in time")
 	}
 	d.stop()
 	return nil, d.explain(fmt.Errorf("starting %s: %w: %w", program, cpar.ErrCloud, err))

@@ -34,8 +34,6 @@ type FairnessRow struct {
 	Errors, Shed int
 }
 
-const tenantsOf = 2
-
 const fairWait = 2
 
 func (b *builder) fair(ctx context.Context, photos *measure.Corpus) ([]FairnessRow, error) {
@@ -97,7 +95,7 @@ func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme
 		f.Errors, f.Shed = f.Errors+t.errors, f.Shed+t.shed
 	}
 	if f.AloneP50 > 0 {
-		f.Wait = measure.RoundTo(f.BesideP50/(tenantsOf*f.AloneP50), 2)
+		f.Wait = measure.RoundTo(f.BesideP50/(2*f.AloneP50), 2)
 	}
 	return f, d.explain(d.stop())
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	// poolSize is the number of different requests that clients send in
-	// rotation. By the time a request repeats, the rows that it visits have
+	// rotation. By the time a request repeats, the records that it visits have
 	// left the cache.
 	poolSize = 64
 	// decrypted is the number of replies per index whose decryption is checked.

@@ -90,7 +90,7 @@ func (o Options) check() error {
 	}
 	for _, s := range o.Schemes {
 		if !s.CloudSearches() {
-			return fmt.Errorf("%w: a cloud is not asked to search an index of scheme %v", cpar.ErrInput, s)
+			return fmt.Errorf("%w: no cloud searches an index of scheme %v", cpar.ErrInput, s)
 		}
 	}
 	return nil

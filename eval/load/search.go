@@ -23,24 +23,23 @@ import (
 //	training photos, keywords ─▶ index ─▶ + test photos, without keywords ─▶ compacted ─▶ cpard
 //	each word of the test photos ─▶ device.Index.Search ─▶ ranks of the test photos ─▶ average precision
 //
-// The test photos are part of the index, but no keyword of theirs is. A draw is
+// The test photos are part of the index, but their keywords are not. A draw is
 // a random order of the collection and a key, as in cpar-eval draws.
 type Search struct {
 	// MAP is the mean average precision over the words that at least MinPhotos
 	// test photos have, as a mean over draws. PAt5 is the mean share of right
-	// ones among the first five. MAPAll is MAP over all words.
-	MAP    float64 `json:"map"`
-	PAt5   float64 `json:"p_at_5"`
-	MAPAll float64 `json:"map_all"`
-	// Draws is the number of draws.
-	Draws     int `json:"draws"`
-	MinPhotos int `json:"min_photos"`
-	Unseen    int `json:"unseen"` // test photos
-	// Right is the share of right ones among the test photos that a search shows
-	// by default. Shown is the share of the right test photos that it shows.
+	// photos among the first five. MAPAll is MAP over all words.
+	MAP       float64 `json:"map"`
+	PAt5      float64 `json:"p_at_5"`
+	MAPAll    float64 `json:"map_all"`
+	Draws     int     `json:"draws"`
+	MinPhotos int     `json:"min_photos"`
+	Unseen    int     `json:"unseen"` // test photos
+	// Right is the share of right photos among the test photos that a search shows
+	// by default. Shown is the share of the right photos that it shows.
 	Right float64 `json:"right"`
 	Shown float64 `json:"shown"`
-	// VectorBytes is what the index keeps for the words.
+	// VectorBytes is the size of the index's word vectors.
 	VectorBytes int          `json:"vector_bytes"`
 	Each        []SearchDraw `json:"each"`
 }
@@ -150,7 +149,7 @@ func searchDraw(ctx context.Context, c *measure.Corpus, o SearchOptions, state s
 	if _, err := user.Add(ctx, x.Key, x.Path(), unseen, o.Lab.Progress); err != nil {
 		return nil, err
 	}
-	if _, err := user.Compact(ctx, x.Key, x.Path(), user.UpdateOptions{Progress: o.Lab.Progress}); err != nil { // otherwise every request reads the added photos apart
+	if _, err := user.Compact(ctx, x.Key, x.Path(), user.UpdateOptions{Progress: o.Lab.Progress}); err != nil { // otherwise every request scans the added photos separately
 		return nil, err
 	}
 	if err := x.Reopen(); err != nil {
@@ -200,7 +199,7 @@ func askWords(ctx context.Context, c *measure.Corpus, x *device.Index) (*SearchD
 		}
 	}
 	known := x.Keywords()
-	out, t := new(SearchDraw), new(shownCounts)
+	out, counts := new(SearchDraw), map[[2]bool]float64{} // test photos by whether they are right and likely
 	for _, word := range slices.Sorted(maps.Keys(having)) {
 		if _, ok := slices.BinarySearch(known, word); !ok {
 			continue
@@ -218,7 +217,7 @@ func askWords(ctx context.Context, c *measure.Corpus, x *device.Index) (*SearchD
 				continue
 			}
 			right = append(right, slices.Contains(c.Test[i].Keywords, word))
-			t.count(right[len(right)-1], h.Likely())
+			counts[[2]bool{right[len(right)-1], h.Likely()}]++
 		}
 		ap, first := averagePrecision(right)
 		out.All, out.MAPAll = out.All+1, out.MAPAll+ap
@@ -230,26 +229,13 @@ func askWords(ctx context.Context, c *measure.Corpus, x *device.Index) (*SearchD
 	n, all := float64(max(1, out.Words)), max(1, out.All)
 	out.MAP, out.PAt5, out.MAPAll = out.MAP/n, out.PAt5/n, out.MAPAll/float64(all)
 	out.Sent, out.Received = out.Sent/all, out.Received/all
-	out.Right, out.Shown = float64(t.both)/float64(max(1, t.likely)), float64(t.both)/float64(max(1, t.right))
+	both := counts[[2]bool{true, true}]
+	out.Right, out.Shown = both/max(1, both+counts[[2]bool{false, true}]), both/max(1, both+counts[[2]bool{true, false}])
 	return out, nil
 }
 
-type shownCounts struct{ right, likely, both int }
-
-func (t *shownCounts) count(right, likely bool) {
-	if right {
-		t.right++
-	}
-	if likely {
-		t.likely++
-	}
-	if right && likely {
-		t.both++
-	}
-}
-
-// averagePrecision returns the mean precision at the ranks of the right ones, and
-// the share of right ones among the first five.
+// averagePrecision returns the mean precision at the ranks of right photos, and
+// the share of right photos among the first five.
 func averagePrecision(right []bool) (ap, first float64) {
 	n := 0.0
 	for i, yes := range right {

@@ -114,8 +114,8 @@ func newSoak(t *testing.T, records int) *soak {
 	return s
 }
 
-// work returns the activities, each for a goroutine with its own connection. f
-// runs repeatedly, done at the end.
+// work returns the activities, each for a goroutine with its own connection.
+// Each f runs repeatedly, and done runs at the end.
 func (s *soak) work() map[string]func() (f func(context.Context) error, done func()) {
 	out := map[string]func() (func(context.Context) error, func()){
 		"push and delete":      s.cycle,

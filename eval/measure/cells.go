@@ -153,8 +153,8 @@ func (m *cellRun) Row(ctx context.Context, clusters int, copies float64) (CellRo
 	return out, nil
 }
 
-// An AskedRow is the recall of searches that ask a number of cells, the nearest
-// to the request.
+// An AskedRow is the recall of searches in the Asked cells nearest to the
+// request.
 type AskedRow struct {
 	Cells int `json:"clusters"`
 	Asked int `json:"asked"`
@@ -162,7 +162,7 @@ type AskedRow struct {
 	// photo that the cells hold.
 	Words  float64 `json:"words_recall_at_100"`
 	Photos float64 `json:"photos_recall_at_100"`
-	// MinWords is the least share among partitions.
+	// MinWords is the smallest share of a partition.
 	MinWords float64 `json:"words_least"`
 }
 

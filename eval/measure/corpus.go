@@ -97,8 +97,7 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 
 // ReadCorpus reads the images of a divided collection. It caches features in
 // `cacheDir`, which must be outside the collection, unless it is "". If
-// `network` is not nil, it adds an embedding to every image. Errors wrap
-// cpar.ErrInput.
+// `network` is not nil, it adds an embedding to every image.
 func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error
 	opt := user.ReadOptions{Progress: progress, Network: network}

@@ -83,7 +83,7 @@ func (s *Session) ProjectedDistances(ctx context.Context) ([][]float64, error) {
 }
 
 // StreamTime returns the median time in nanoseconds to read n bytes of the
-// index.
+// index, in the faster of two orders.
 func (s *Session) StreamTime(n uint64) int64 {
 	t := NewStream(s.Files)
 	t.read(s.Cloud.Manifest.Bytes()/2, modq.Sum)

@@ -134,9 +134,8 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection returns a corpus with n training images and the real test images.
-// The real training images come first, followed by mixed images (see
-// Corpus.Mixed).
+// Collection returns a corpus with n training images (see Corpus.Mixed) and the
+// real test images.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -215,7 +214,7 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 }
 
 // A StageClock times the stages of a build. A stage begins at its first report,
-// or at the report before if the first already counts completed work.
+// or at the previous report if the first already counts completed work.
 type StageClock struct {
 	Report user.Progress
 

@@ -62,8 +62,9 @@ func ThisOrigin() (checkpoint.Origin, error) {
 }
 
 // commit returns the commit of the program, or "unknown". Programs of go run do
-// not contain it, so the checkout in the current folder then provides it. The
-// results and documents there may have changed during the run.
+// not contain it, so the checkout in the current folder then provides it.
+// Changed results and documents do not count, because the run itself may write
+// them.
 func commit() string {
 	v := version.Of("cpar-eval")
 	if v.Revision == "" {
@@ -99,7 +100,7 @@ func programDigest() (string, error) {
 // ResetPeakMemory resets PeakMB where the system supports it.
 func ResetPeakMemory() {
 	runtime.GC()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // not supported everywhere
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600)
 }
 
 // PeakMB returns the peak resident memory since the last reset in 2²⁰ bytes, or

@@ -268,7 +268,7 @@ func WithCorpus[R any](r *Run, measure func(context.Context, *Corpus, user.Progr
 	}
 }
 
-// OfSize returns a Getter that builds an index of N images.
+// OfSize returns a Getter that measures with N images.
 func OfSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
 		return needed(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })

@@ -24,8 +24,8 @@ import (
 // are never output, so missing them costs little.
 const MinRelated = 2
 
-// Marks holds the numbers of the predicted keywords of one request, and of the
-// correct keywords among them.
+// Marks identifies the predicted keywords of one request, and the correct ones
+// among them, by their indices in Judge.keywords.
 type Marks struct{ predicted, hit []int32 }
 
 type Judge struct {
@@ -81,7 +81,7 @@ func (j *Judge) Mark(i int, words []string) Marks {
 	return m
 }
 
-// A tally holds weighted sums of marks, by keyword number.
+// A tally holds weighted sums of marks for each keyword.
 type tally struct{ Hit, Predicted, Relevant []float64 }
 
 func (j *Judge) Tally(all []Marks, weights []float64, paper bool) tally {

@@ -121,7 +121,7 @@ type sealedTimes struct {
 }
 
 // Time answers requests one after the other. After each request it calls
-// `beside`, unless nil, so that slow periods of the machine affect both.
+// `beside` if it is not nil, so that slow periods of the machine affect both.
 func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = WithoutGC(func() error {
@@ -169,9 +169,9 @@ func FeaturesOf(images []user.Photo) []*feature.Vectors {
 	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
-// Since returns the bytes that replacing the earlier generation (with manifest
-// `before`) takes: `pushed` to the server, and `fetched` by another device.
-// Manifests are sent whole, segments only if new.
+// Since returns the bytes transferred to replace an earlier generation, whose
+// manifest is `before`: `pushed` to the server, and `fetched` by another
+// device. Manifests are sent whole, segments only if new.
 func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
 	b, err := s.Manifest.MarshalBinary()
 	if err != nil {

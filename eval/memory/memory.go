@@ -45,6 +45,7 @@ type Options struct {
 	Progress               user.Progress
 }
 
+// Sizes holds numbers of photos.
 type Sizes struct {
 	Decoded int // of the two builds that show what decoding adds
 	Photos  int // of the builds with profiles learned and network
@@ -191,7 +192,8 @@ func (m *measurement) large(ctx context.Context) error {
 }
 
 // grownFrom is the number of photos from which the largest index is grown. Its
-// profile has few landmarks, so the vectors of a million photos are soon computed.
+// profile has few landmarks, so the vectors of a million photos are computed
+// quickly.
 const grownFrom = 300
 
 // grown grows an index without measuring, by adding copies of the collection, and
@@ -238,7 +240,8 @@ func (m *measurement) update(ctx context.Context, index string, n int) error {
 }
 
 // served measures cpard with an index of n photos, and annotations of photos
-// that no cache knows. The first annotation also fetches the keywords.
+// whose features are not cached. The first annotation also fetches the
+// keywords.
 func (m *measurement) served(ctx context.Context, index string, n int) error {
 	manifest, err := indexdir.ReadManifest(index)
 	if err != nil {
@@ -293,7 +296,7 @@ const mixedAtOnce = 1000
 
 // collection writes a folder of n files that stand for photos, and their
 // features into a cache. Each file holds a number, from `first` on, instead of
-// an image, which nothing decodes because its features are cached.
+// an image. Nothing decodes it, because its features are cached.
 func (m *measurement) collection(ctx context.Context, name string, first, n int) (string, error) {
 	folder := filepath.Join(m.Work, fmt.Sprint(name, "-", first, "-", n))
 	cache, err := feature.OpenCache(m.features)
@@ -329,7 +332,8 @@ func (m *measurement) mixed(ctx context.Context, first int) ([]user.Photo, error
 	return slices.Concat(some, mixed), err
 }
 
-// writeManifest writes the manifest of a collection whose photos `write` writes.
+// writeManifest calls `write` for each photo of a collection, and then writes
+// the manifest.
 func writeManifest(folder string, n int, write func(i int) (file string, keywords []string, err error)) error {
 	var b strings.Builder
 	b.WriteString("path,keywords\n")

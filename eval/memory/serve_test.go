@@ -79,7 +79,8 @@ func TestServesLargerThanHalfOfMemory(t *testing.T) {
 	t.Logf("an index of %d photos and %d MB needs %.0f MB", s.Manifest.Records, s.Manifest.Bytes()/1e6, peak)
 }
 
-// smallPhotos returns photos with few features, whose vectors are soon computed.
+// smallPhotos returns photos with few features, whose vectors are computed
+// quickly.
 func smallPhotos(n int) []user.Photo {
 	rng, out := rand.New(rand.NewPCG(34, 0)), make([]user.Photo, n)
 	for i := range out {

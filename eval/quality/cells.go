@@ -25,8 +25,6 @@ type Cells struct {
 	Asked []measure.AskedRow `json:"asked"`
 }
 
-// MeasureCells uses profile "network" if all images have embeddings, and
-// profile "learned" otherwise.
 func MeasureCells(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Cells, error) {
 	m, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"cpar/user"
 )
 
-// Clip is the recall of texts by profile "clip" through scheme sealed, beside
-// the full-width search in plaintext.
+// Clip compares the recall of texts by profile "clip" through scheme sealed
+// with the full-width search in plaintext.
 //
 //	images ─▶ profile clip ─▶ sealed index      texts ─▶ SearchWords ─▶ ten nearest images
 type Clip struct {
@@ -40,9 +40,9 @@ type Clip struct {
 type ClipRow struct {
 	Dim    int     `json:"dim"`
 	Sealed float64 `json:"sealed"` // R@10 through scheme sealed
-	// Best is R@10 of the best orthonormal projection: the directions of the
-	// greatest variance and the means from which a made pair was drawn, in
-	// float64. It is 0 for a real pair, whose directions are unknown.
+	// Best is R@10 of the best orthonormal projection, in float64. It uses the
+	// directions of greatest variance and the means from which a synthetic pair
+	// was drawn. It is 0 for a real pair, whose directions are unknown.
 	Best float64 `json:"best,omitempty"`
 	// Share is Sealed divided by Full, or by Best if that is less.
 	Share float64 `json:"share"`
@@ -54,17 +54,17 @@ type ClipPair struct {
 	Name          string
 	Images, Texts [][]float32
 	right         [][]int
-	// text returns the vectors of words that are no queries.
+	// text returns the vectors of words that are not queries.
 	text profile.TextVectors
 	made *madePair // nil for a real pair
 }
 
-// The made pair: image and text i are unit(z_i + noise + gap), where z_i is
-// normal with variance 1/k in direction k of a random orthonormal basis. The
-// noise is white, with madeNoise times the total variance of z. The gap
-// is a vector of each modality in a random direction, madeGap times as long as z
-// on average. With a first noise of 0.5, every search found all pairs. The noise
-// was then chosen by the full-width search alone, so that it finds three quarters.
+// The made pair is synthetic. Image and text i are unit(z_i + noise + gap),
+// where z_i is normal with variance 1/k in direction k of a random orthonormal
+// basis. The noise is white, with madeNoise times the total variance of z. The
+// gap is a vector of each modality in a random direction, madeGap times as long
+// as z on average. With noise 0.5, every search found all pairs. The noise was
+// then chosen by the full-width search alone, which now finds three quarters.
 const (
 	madeWidth, madeImages, madeQueries = 512, 3000, 600
 	madeNoise, madeGap, madeSeed       = 4.0, 1.0, 33
@@ -83,7 +83,7 @@ func newMadePair(r *rand.Rand) *madePair {
 		m.deviation = append(m.deviation, 1/math.Sqrt(float64(k+1)))
 		m.total += 1 / float64(k+1)
 		axis := normals(r, madeWidth)
-		for range 2 { // twice, because rounding spoils the first
+		for range 2 { // twice, because of rounding errors
 			for _, other := range m.axes {
 				by := inner(axis, other)
 				for i := range axis {
@@ -137,8 +137,8 @@ func (m *madePair) draw(r *rand.Rand) (image, text []float32) {
 	return with(m.image), with(m.text)
 }
 
-// MadePair draws the made pair. Words that are no queries have texts of their
-// own, so that nothing is fitted to the queries.
+// MadePair draws the made pair. Words that are not queries have other texts, so
+// that nothing is fitted to the queries.
 func MadePair() *ClipPair {
 	r := rand.New(rand.NewPCG(madeSeed, 0x636c6970)) // "clip"
 	m := newMadePair(r)
@@ -161,9 +161,9 @@ func MadePair() *ClipPair {
 	return p
 }
 
-// RealPair returns the pair of a collection whose photos have embeddings and a
-// text half: the queries are the keywords, and the right images of a keyword are
-// the photos that have it.
+// RealPair pairs the embeddings of photos with the text half of their network.
+// The queries are the keywords. The right images of a keyword are the photos
+// that have it.
 func RealPair(name string, photos []user.Photo, text profile.TextVectors) (*ClipPair, error) {
 	p := &ClipPair{Name: name, text: text}
 	having := map[string][]int{}
@@ -194,7 +194,7 @@ func RealPair(name string, photos []user.Photo, text profile.TextVectors) (*Clip
 // query is the word that stands for a text in a search.
 func query(i int) string { return fmt.Sprintf("text %d", i) }
 
-// vectors returns the texts of queries, and of other words by the text half.
+// vectors returns the vectors of queries and of other words.
 func (p *ClipPair) vectors(words []string) ([][]float32, error) {
 	if i := 0; len(words) == 1 {
 		if _, err := fmt.Sscanf(words[0], "text %d", &i); err == nil && query(i) == words[0] && i < len(p.Texts) {
@@ -256,8 +256,8 @@ func minus(list [][]float64, mean []float64) [][]float64 {
 	})
 }
 
-// mean returns the centre of a modality after scaling to length 1. The squared
-// length before is nearly the same for all.
+// mean returns the centre of a modality after scaling to length 1. Before, all
+// squared lengths are nearly equal.
 func (m *madePair) mean(gap []float64) []float64 {
 	return scaled(gap, madeGap/math.Sqrt(1+madeNoise+madeGap*madeGap))
 }

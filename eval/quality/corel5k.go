@@ -53,7 +53,6 @@ func MeasureCorel5k(ctx context.Context, s *measure.Session, c *measure.Corpus, 
 	return r, nil
 }
 
-// Tables puts the published results below ours.
 func (r *Corel5k) Tables() []measure.Table {
 	t := measure.Table{Name: "corel5k", Title: "The standard protocol: five keywords an image, means over the words of the test set",
 		Columns: []string{"method", "AP", "neighbours", "P %", "R %", "F1 %", "N+"}}

@@ -218,7 +218,6 @@ func medianRange(x []float64) measure.Interval {
 	return measure.Interval{Value: at(50), Low: at(5), High: at(95)}
 }
 
-// Tables shows minimum and maximum after each value.
 func (d *Draws) Tables() []measure.Table {
 	return []measure.Table{d.quality(), d.written(), d.recalls()}
 }

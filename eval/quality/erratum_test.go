@@ -57,7 +57,7 @@ func TestErratumSplitsInTheOriginalSpace(t *testing.T) {
 	projected := forestRecall(t, z[:records], z[records:], scores)
 	t.Logf("of the ten nearest, AP-10 finds %.2f splitting the original space, %.2f splitting JL space", original, projected)
 	if original < projected+0.1 {
-		t.Error("JL space would have done")
+		t.Error("splitting JL space finds nearly as many")
 	}
 	// 672 levels with PCA-128, 1,008 coordinates in JL space.
 	s := measuretest.MustSession(t, 100)
@@ -168,7 +168,7 @@ func TestErratumFewRequestsInflateRecall(t *testing.T) {
 	}
 	t.Logf("%.1f %% of %d requests, median %.1f %% of 50", every, requests, measure.Median(few))
 	if measure.Median(few) < every+8 {
-		t.Errorf("%.1f %% of %d requests, median %.1f %% of 50: they inflate nothing", every, requests, measure.Median(few))
+		t.Errorf("%.1f %% of %d requests, median %.1f %% of 50: few requests do not inflate recall", every, requests, measure.Median(few))
 	}
 }
 

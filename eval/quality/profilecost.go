@@ -29,8 +29,8 @@ type ProfileCost struct {
 	Reply        int    `json:"reply_bytes"`
 	// Cloud is the server's time to answer a request.
 	Cloud float64 `json:"cloud_ms"`
-	// Features is the time to extract features, and the embedding if the
-	// profile needs one. This time and those below are spent by the owner.
+	// Features is the time to extract features, and the embedding if the profile
+	// needs one. The owner spends this time and those below.
 	Features float64 `json:"features_ms"`
 	// Project is the time to turn features into a vector.
 	Project float64 `json:"project_ms"`
@@ -68,8 +68,8 @@ func measureProfileCosts(ctx context.Context, c *measure.Corpus, runs []*profile
 		perProfile[i] = list
 	}
 	// Consecutive searches use the same scheme with different profiles. Two
-	// schemes of one profile may share an index, so the second search would
-	// find the first's data in the cache.
+	// schemes of one profile may share an index, whose data the second of two
+	// consecutive searches would find in the cache.
 	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {

@@ -21,7 +21,7 @@ type Profiles struct {
 	// CostRecords is the number of records with which bytes and times are
 	// measured.
 	CostRecords int `json:"cost_records"`
-	// CostKind is these records' origin (see measure.Corpus.Kind).
+	// CostKind is the origin of these records (see measure.Corpus.Kind).
 	CostKind string       `json:"cost_images"`
 	Rows     []ProfileRow `json:"rows"`
 	// CapiaRatio is the server's time for scheme capia with profile "learned",

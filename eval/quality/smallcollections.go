@@ -118,10 +118,10 @@ func smallDraws(photos, draws int) int {
 	return (draws*of + DefaultDraws - 1) / DefaultDraws
 }
 
-// SmallStep measures what a new user gets. Unless the run has no network at all,
-// it therefore uses the built-in one, whose classes help with few photos. It takes
-// three times the draws of other steps, at most nine, because collections of few
-// photos differ most.
+// SmallStep measures what a new user gets. If the run has a network, it
+// therefore uses the built-in one, whose classes help with few photos. It takes
+// three times the draws of other steps, at most nine, because collections of
+// few photos differ most.
 func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
 	p := *r.Plan
 	if p.Lab.Model != "" {
@@ -336,7 +336,6 @@ func likelyCells(draws []Likely) []string {
 
 var likelyColumns = []string{"written", "right %", "low", "high", "human words %", "without a word %"}
 
-// Tables puts minimum and maximum after each value that varies by draw.
 func (s *SmallCollections) Tables() []measure.Table {
 	t := measure.Table{Name: "small", Title: fmt.Sprintf("Keywords after few photos, %d requests in the clear: calibration error of the five best, and human keywords among them; mean, least and greatest over draws", s.Requests),
 		Columns: []string{"profile", "photos", "draws", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high", "P %", "R %", "N+", "F1"}}

@@ -28,7 +28,7 @@ func measureKernels(ctx context.Context, _ *measure.Lab, _ int) (*Kernels, error
 	return k, kernelbench.Run(ctx, kernelTime, func(row kernelbench.Row) { k.Rows = append(k.Rows, row) })
 }
 
-// Tables has an empty cell where the processor or the package lacks a kernel.
+// Tables leaves a cell empty if the processor or the package lacks a kernel.
 func (k *Kernels) Tables() []measure.Table {
 	t := measure.Table{Name: "kernels", Title: "Kernels: time of a call on this processor, and instructions of a call on arm64",
 		Columns: []string{"package", "call", "plain Go µs", "AVX2 µs", "AVX-512 µs", "plain Go, instructions", "NEON, instructions"}}

@@ -34,7 +34,6 @@ const (
 
 // Write writes the tables and plots of r into `folder` and returns the names of
 // the files. It removes those of an earlier run, which may have another origin.
-// Errors wrap cpar.ErrStorage.
 func Write(folder string, r *measure.Results) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(folder, stepsName+".csv")); err == nil { // Write wrote this folder
 		if err := removeTablesAndPlots(folder); err != nil {

@@ -90,8 +90,7 @@ func (s *session) pushIndex(ctx context.Context) error {
 	})
 }
 
-// openIndex opens the index in the way of a device that has nothing but the
-// key.
+// openIndex opens the index as a device does that has only the key.
 func (s *session) openIndex(ctx context.Context) error {
 	return s.step(func() string {
 		return fmt.Sprintf("open it with the key: fetch %s, once", Bytes(s.result.Fetched))

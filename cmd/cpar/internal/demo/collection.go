@@ -64,7 +64,7 @@ func (s *session) divide(ctx context.Context) (train, fresh []dataset.Photo, err
 		train, fresh = dataset.HeldOut(c, 10)
 	}
 	if len(train) == 0 || len(fresh) == 0 {
-		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; at least one to index and one to annotate are needed", cpar.ErrInput, len(c.Photos)),
+		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated images; at least one to index and one to annotate are needed", cpar.ErrInput, len(c.Photos)),
 			"leave out --data to see painted pictures")
 	}
 	return train, fresh, nil

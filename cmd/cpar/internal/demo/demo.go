@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	shown = 12
+	shown = 12 // new photos
 	// shownNear is the number of neighbours shown for a new photo.
 	shownNear  = 5
-	shownAlbum = 20
+	shownAlbum = 20 // indexed photos
 	// DefaultPhotos is the maximum number of indexed photos. The number is
 	// limited because learning from their keywords takes most of the time.
 	DefaultPhotos = 1000

@@ -193,7 +193,7 @@ func TestSureAndMaybe(t *testing.T) {
 }
 
 // No weight is shown as certain, and keywords of few neighbours are hidden.
-func TestWeightsAreNoProbabilities(t *testing.T) {
+func TestWeightsAreNotProbabilities(t *testing.T) {
 	shown := marked([]rank.Keyword{{Word: "sky", Weight: 9}, {Word: "sea", Weight: 4.5}, {Word: "boat", Weight: 4.4}}, false, 10, []string{"sea"})
 	if got, want := groupsOf(shown), "by weight sky 9.0 false, sea 4.5 true,"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -202,7 +202,7 @@ func TestWeightsAreNoProbabilities(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := marked([]rank.Keyword{{Word: "sky", Weight: 1}}, false, 1, nil); len(got) != 1 {
-		t.Error("the only neighbour has no say")
+		t.Error("the keyword of the only neighbour is hidden")
 	}
 	if got := groupsOf(nil); got != "" {
 		t.Errorf("of nothing: %s", got)
@@ -218,7 +218,7 @@ func TestKeepRefusesFoldersInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := workFolder(dir); err == nil {
-		t.Error("a folder with a key in it is taken")
+		t.Error("a folder with a key was accepted")
 	}
 }
 
