@@ -79,8 +79,8 @@ const (
 	// matchStarts is the number of starts, and matchBest the number of starts
 	// that are extended.
 	matchStarts, matchBest = 256, 8
-	// matchMix is the relative difference of singular values at which starts mix
-	// eigenvectors less.
+	// matchMix is the relative difference of two singular values up to which
+	// starts mainly mix their eigenvectors.
 	matchMix = 0.05
 	// matchMax is the maximum number of eigenvectors used.
 	matchMax = 60
@@ -144,9 +144,9 @@ func bestStart(records, photos *mat.Dense) (start, error) {
 	return starts[0], nil
 }
 
-// startMap returns the ith choice of signs for the first `size` eigenvectors or,
-// after all choices, a random rotation that mixes eigenvectors with nearly equal
-// singular values, which are the lengths of the columns.
+// startMap returns the ith choice of signs for the first `size` eigenvectors. For
+// a larger i, it returns a random rotation that mixes eigenvectors with nearly
+// equal singular values, which are the lengths of the columns.
 func startMap(r *rand.Rand, i int, records, photos *mat.Dense, size int) (*mat.Dense, error) {
 	x := mat.NewDense(size, size, nil)
 	for j := range size {
