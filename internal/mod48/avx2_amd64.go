@@ -4,12 +4,12 @@
 
 package mod48
 
-// foursAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row. innerAVX2 reads four bytes before and after the rows.
+// foursAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.
 //
 //go:noescape
 func foursAVX2(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
-// innerAVX2 is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row. innerAVX2 reads four bytes before and after the rows.
+// innerAVX2 is foursAVX2 for rows between other rows, of which it reads the nearest four bytes.
 //
 //go:noescape
 func innerAVX2(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)

@@ -27,7 +27,7 @@ func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) 
 // multiply implements Rows for len(dst) rows of n words each (at most limit),
 // starting at word `from`.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
-	if active != withAVX2 && active != withIFMA {
+	if !Tiles() {
 		o.multiplyPlain(dst, matrices, from, n)
 		return
 	}

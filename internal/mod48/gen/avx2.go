@@ -6,8 +6,8 @@ import (
 )
 
 func (k kernels) avx2() {
-	k.foursAVX2("foursAVX2", false)
-	k.foursAVX2("innerAVX2", true)
+	k.foursAVX2("foursAVX2", "is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row.", false)
+	k.foursAVX2("innerAVX2", "is foursAVX2 for rows between other rows, of which it reads the nearest four bytes.", true)
 	k.tileAVX2(1)
 	k.tileAVX2(2)
 	k.closeTileAVX2()
@@ -26,9 +26,9 @@ func (k kernels) avx2() {
 
 // foursAVX2 inserts the first and last words of rows in halves, unless they are
 // inner rows.
-func (k kernels) foursAVX2(name string, inner bool) {
+func (k kernels) foursAVX2(name, doc string, inner bool) {
 	p := k.Begin(name, "func(c *[85]uint64, dst *[4]uint64, base *[2]uint64, fixed *uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"is Rows for rows of blocks·16 words. Each lane of the high and low sums begins at base. It adds `fixed` to the results of each row. innerAVX2 reads four bytes before and after the rows.", "c", "dst", "fixed", "rows", "x", "blocks")
+		doc, "c", "dst", "fixed", "rows", "x", "blocks")
 	c, dst, fixed, rows, x, blocks := p[0], p[1], p[2], p[3], p[4], p[5]
 	r := k.Params("r0", "r1", "r2", "r3")
 	k.Count(name+"_row", rows, func() {
