@@ -136,7 +136,8 @@ func (c *Index) Needs(cpar.SegmentKind) bool { return false }
 
 func (c *Index) Hold(map[cpar.SegmentKind][][]byte) error { return nil }
 
-// Count returns nil, because the owner holds no keywords under these schemes.
+// Count returns no keywords, because the owner does not hold them under these
+// schemes, and the number of all records.
 func (c *Index) Count() (map[string]int, int) { return nil, c.Records }
 
 // Live returns the number of all records, because records cannot be removed.
